@@ -1,0 +1,1 @@
+"""The lab as MCP tools and as a command line, over one set of functions."""

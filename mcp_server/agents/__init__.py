@@ -1,0 +1,1 @@
+"""Adapters to agents: one file an agent, each ends in `AGENT = ...`."""

@@ -1,0 +1,116 @@
+"""How the CLI shows answers and progress: tables at 100 columns on stdout, what goes on now on stderr."""
+
+import json
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from mcp_server.jobs import Report
+from mcp_server.schema import BenchmarkAnswer, HistoryAnswer, LessonsAnswer, TaskList
+from mcp_server.texts import text_of
+from mcp_server.wire import slim
+from toolkits.core.schema import Record
+
+WIDTH = 100
+BODY_KEYS = ("status", "verdict", "speedup", "cause", "variant", "parameters", "outcome", "diagnosis", "note", "title")
+"""What a line of history shows of an event; --json shows all."""
+
+
+def json_text(answer: Record) -> str:
+    return json.dumps(slim(answer), indent=2, ensure_ascii=False)
+
+
+def show(answer: Record) -> None:
+    """A table where there are rows, else the text that MCP clients get."""
+    console = Console(width=WIDTH, highlight=False)
+    match answer:
+        case TaskList():
+            console.print(_tasks(answer))
+        case BenchmarkAnswer(workloads=[_, *_]):
+            _benchmark(console, answer)
+        case HistoryAnswer(events=[_, *_]):
+            console.print(_history(answer))
+        case LessonsAnswer(lessons=[_, _, *_]):
+            console.print(_lessons(answer))
+        case _:
+            console.print(Text(text_of(answer)), soft_wrap=True)
+
+
+@contextmanager
+def progress() -> Generator[Report]:
+    """A status line on a terminal, a line a stage elsewhere."""
+    console = Console(stderr=True, width=WIDTH, highlight=False)
+    with console.status("") as status:
+        shown = ""
+
+        async def report(seconds: float, doing: str) -> None:
+            nonlocal shown
+            if console.is_terminal:
+                status.update(f"{doing}, {seconds:.0f} s")
+            elif (stage := doing.split(" ")[0]) != shown:
+                shown = stage
+                console.print(Text(doing))
+
+        yield report
+
+
+def _table(*columns: str) -> Table:
+    table = Table(width=WIDTH, box=None, pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
+
+
+def _tasks(answer: TaskList) -> Table:
+    table = _table("task", "title", "workloads", "start", "variants")
+    for line in answer.tasks:
+        table.add_row(line.name, line.title, str(line.workloads), line.start, ", ".join(line.variants))
+    return table
+
+
+def _benchmark(console: Console, answer: BenchmarkAnswer) -> None:
+    table = _table("workload", "latency us", "baseline us", "speedup", "99 % interval", "verdict")
+    for w in answer.workloads:
+        interval = f"{w.low:g} to {w.high:g}" if w.low is not None and w.high is not None else ""
+        table.add_row(
+            w.workload,
+            _number(w.latency_us),
+            _number(w.baseline_us),
+            _number(w.speedup),
+            interval,
+            w.verdict or w.status,
+        )
+    console.print(table)
+    console.print(Text(text_of(answer.model_copy(update={"workloads": []}))), soft_wrap=True)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:g}"
+
+
+def _history(answer: HistoryAnswer) -> Table:
+    table = _table("seq", "at", "role", "kind", "what")
+    for line in answer.events:
+        what = ", ".join(f"{key} {_brief(line.body[key])}" for key in BODY_KEYS if line.body.get(key))
+        table.add_row(str(line.seq), line.at[:19], line.role, line.kind, Text(what))
+    return table
+
+
+def _brief(value: object) -> str:
+    match value:
+        case {"value": float(ratio)}:
+            return f"{ratio:.3g}x"
+        case dict() | list():
+            return json.dumps(value)
+        case _:
+            return str(value)
+
+
+def _lessons(answer: LessonsAnswer) -> Table:
+    table = _table("lesson", "title", "symptom")
+    for line in answer.lessons:
+        table.add_row(line.slug, line.title, line.symptom)
+    return table

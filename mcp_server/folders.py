@@ -1,0 +1,159 @@
+"""How a task and a solution lie in a folder: task.yaml and its neighbours, solution.yaml and its sources."""
+
+import hashlib
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from mcp_server.reading import json_mapping, record, text_of, yaml_mapping, yaml_text
+from toolkits.core.errors import InvalidInput
+from toolkits.core.schema import Solution, Task, Workload
+
+TASK_FILES = ("task.yaml", "reference.py", "workloads.jsonl")
+SOLUTION_FILE = "solution.yaml"
+MAX_SOURCE_BYTES = 1_000_000
+_MINIMAL_SOLUTION = "toolkit: cpp\nentry_point: kernel.cpp::function_name"
+_SHAPE = re.compile(r"[\w\s+*/()-]+")
+
+
+def read_task(folder: Path) -> Task:
+    """Read, validate and hash the task in `folder`."""
+    texts = {name: text_of(folder / name) for name in TASK_FILES}
+    where = str(folder / "task.yaml")
+    computed = {"workloads": _workloads(texts["workloads.jsonl"], folder), "folder": folder}
+    values = yaml_mapping(texts["task.yaml"], where) | computed | {"content_hash": _hash(texts)}
+    task = record(Task, values, where)
+    for problem in _inconsistencies(task):
+        raise InvalidInput(f"{where}: {problem}")
+    return task
+
+
+def read_solution(folder: Path, task: str) -> Solution:
+    """Read and validate the solution in `folder`: all its text files, but hidden ones and caches."""
+    file = folder / SOLUTION_FILE
+    if not file.is_file():
+        raise InvalidInput(f"{folder} has no {SOLUTION_FILE}; the least it needs is:\n{_MINIMAL_SOLUTION}")
+    values = yaml_mapping(text_of(file), str(file))
+    if values.setdefault("task", task) != task:
+        raise InvalidInput(f"{file}: it is for task {values['task']!r}, not {task!r}: correct the field or the call")
+    if "sources" in values:
+        raise InvalidInput(f"{file}: remove `sources`, the text files beside it are the sources")
+    return record(Solution, values | {"sources": _sources(folder)}, str(file))
+
+
+def write_solution(solution: Solution, folder: Path) -> None:
+    """Write what `read_solution` reads back to the same content."""
+    for name, text in solution.sources.items():
+        file = folder / _inside(name)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        _write_durably(file, text)
+    values = solution.model_dump(mode="json", exclude={"sources"})
+    _write_durably(folder / SOLUTION_FILE, yaml_text(values))
+
+
+def _write_durably(file: Path, text: str) -> None:
+    with file.open("wb") as stream:
+        stream.write(text.encode())
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _hash(texts: dict[str, str]) -> str:
+    return hashlib.sha256(repr(sorted(texts.items())).encode()).hexdigest()[:16]
+
+
+def _workloads(text: str, folder: Path) -> list[Workload]:
+    """One JSON object a line."""
+    where = folder / "workloads.jsonl"
+    return [
+        record(Workload, json_mapping(line, f"{where}:{number}"), f"{where}:{number}")
+        for number, line in enumerate(text.splitlines(), start=1)
+        if line.strip()
+    ]
+
+
+def _inconsistencies(task: Task) -> Iterator[str]:
+    """What the types cannot say."""
+    if task.name != task.folder.name:
+        yield f"field `name` is {task.name!r}, but the folder is {task.folder.name!r}: make them equal"
+    yield from _wrong_shapes(task)
+    yield from _wrong_axes(task)
+    for uuid, times in Counter(workload.uuid for workload in task.workloads).items():
+        if times > 1:
+            yield f"workloads.jsonl has uuid {uuid!r} {times} times: each workload needs its own"
+    for workload in task.workloads:
+        if workload.distribution and workload.distribution not in task.distributions:
+            known = ", ".join(task.distributions)
+            yield f"workload {workload.uuid!r} uses unknown distribution {workload.distribution!r}: known are {known}"
+    for check in task.checks:
+        if check.output not in task.outputs:
+            yield f"a check names output {check.output!r}: the outputs are {', '.join(task.outputs)}"
+
+
+def _wrong_shapes(task: Task) -> Iterator[str]:
+    for name, tensor in (task.inputs | task.outputs).items():
+        for size in tensor.shape or []:
+            undeclared = set(re.findall(r"[^\W\d]\w*", size)) - task.axes.keys()
+            if undeclared:
+                yield f"shape of {name!r} uses undeclared axis {min(undeclared)!r}: the axes are {', '.join(task.axes)}"
+            elif not _SHAPE.fullmatch(size):
+                yield f"shape of {name!r}: {size!r} is not a sum or product of axes and integers"
+
+
+def _wrong_axes(task: Task) -> Iterator[str]:
+    expected = set(task.var_axes())
+    given = [(f"workload {workload.uuid!r}", workload.axes) for workload in task.workloads]
+    given += [(f"correctness round {number}", axes) for number, axes in enumerate(task.correctness, start=1)]
+    for what, axes in given:
+        if axes.keys() != expected:
+            yield f"{what} gives axes {sorted(axes)}, the task's var axes are {sorted(expected)}: give exactly these"
+        elif min(axes.values(), default=0) < 0:
+            yield f"{what} has a negative axis: {axes}"
+
+
+def _sources(folder: Path) -> dict[str, str]:
+    sources: dict[str, str] = {}
+    room = MAX_SOURCE_BYTES
+    for file in _source_files(folder):
+        room -= file.stat().st_size
+        if room < 0:
+            raise InvalidInput(
+                f"{folder} holds more than {MAX_SOURCE_BYTES} bytes: keep only the kernel's sources there"
+            )
+        sources[file.relative_to(folder).as_posix()] = _source_text(file)
+    return sources
+
+
+def _source_files(folder: Path) -> Iterator[Path]:
+    """Regular files below `folder` in a stable order; a link that leads out is refused."""
+    for entry in sorted(folder.iterdir()):
+        if entry.name.startswith(".") or entry.name == "__pycache__" or entry == folder / SOLUTION_FILE:
+            continue
+        if entry.is_symlink():
+            raise InvalidInput(f"{entry} is a symbolic link: copy what it points to")
+        if entry.is_dir():
+            yield from _source_files(entry)
+        elif entry.is_file():
+            yield entry
+        else:
+            raise InvalidInput(f"{entry} is not a regular file: remove it")
+
+
+def _source_text(file: Path) -> str:
+    content = file.read_bytes()
+    if b"\0" in content:
+        raise InvalidInput(f"{file} is a binary file: keep only the kernel's sources in its folder")
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{file} is not UTF-8 text: keep only the kernel's sources in its folder") from None
+
+
+def _inside(name: str) -> PurePosixPath:
+    path = PurePosixPath(name)
+    hidden = any(part.startswith(".") or part == "__pycache__" for part in path.parts)
+    if path.is_absolute() or hidden or name == SOLUTION_FILE or str(path) != name:
+        raise InvalidInput(f"source name {name!r} must be a plain relative path such as `kernel.cpp`")
+    return path

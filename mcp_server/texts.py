@@ -1,0 +1,168 @@
+"""The same facts as the structured answers, as compact text for clients that show only text."""
+
+from mcp_server.answers import ratio
+from mcp_server.schema import (
+    BenchmarkAnswer,
+    CompileAnswer,
+    DevicesAnswer,
+    DiagnosticLine,
+    HistoryAnswer,
+    HistoryLine,
+    JobAnswer,
+    LessonAdded,
+    LessonsAnswer,
+    ProfileAnswer,
+    RoleAnswer,
+    RunAnswer,
+    SolutionLine,
+    TaskDescription,
+    TaskLine,
+    TaskList,
+    WorkloadLine,
+)
+from toolkits.core.schema import Record
+
+MAX_TEXT = 9_500
+"""Clients cut a text at about 10 000 characters, in its middle."""
+
+
+def text_of(answer: Record) -> str:
+    """The answer's facts in lines of text."""
+    text = "\n".join(line for line in _lines(answer) if line)
+    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}\n... {len(text) - MAX_TEXT} characters left out"
+
+
+def _lines(answer: Record) -> list[str]:
+    match answer:
+        case BenchmarkAnswer():
+            return _benchmark(answer)
+        case CompileAnswer():
+            return [answer.summary, *map(_diagnostic, answer.diagnostics), _named("log", answer.log_path)]
+        case ProfileAnswer():
+            return _profile(answer)
+        case JobAnswer():
+            return [answer.summary]
+        case TaskList():
+            return [_task(line) for line in answer.tasks] or ["no tasks"]
+        case TaskDescription():
+            return _description(answer)
+        case LessonsAnswer():
+            return [*(f"{line.slug}: {line.title}" for line in answer.lessons), "", answer.text]
+        case LessonAdded():
+            return [f"added {answer.lesson.slug} at {answer.path}"]
+        case HistoryAnswer():
+            more = f"more: read_history(after={answer.next_after})" if answer.more else ""
+            return [*map(_event, answer.events), more] if answer.events else ["nothing has happened yet"]
+        case HistoryLine():
+            return [_event(answer)]
+        case RunAnswer():
+            return _run(answer)
+        case RoleAnswer():
+            return _role(answer)
+        case DevicesAnswer():
+            return _devices(answer)
+        case _:
+            return [answer.model_dump_json()]
+
+
+def _benchmark(answer: BenchmarkAnswer) -> list[str]:
+    noise = f"noise: A/A factor up to {answer.aa_factor:g}" if answer.aa_factor else ""
+    return [
+        answer.summary,
+        *map(_workload, answer.workloads),
+        noise,
+        *map(_diagnostic, answer.diagnostics),
+        _named("evaluation", answer.evaluation),
+        _named("log", answer.log_path),
+    ]
+
+
+def _workload(line: WorkloadLine) -> str:
+    if line.speedup is None:
+        return f"  {line.workload}: {line.status}"
+    times = f"{line.latency_us:g} us, baseline {line.baseline_us:g} us" if line.latency_us and line.baseline_us else ""
+    return f"  {line.workload}: {line.speedup:g}x ({line.low:g} to {line.high:g}) {line.verdict}; {times}"
+
+
+def _diagnostic(line: DiagnosticLine) -> str:
+    return f"  {line.where} {line.message}"
+
+
+def _profile(answer: ProfileAnswer) -> list[str]:
+    counters = [
+        f"{name}={value:g}"
+        for name in ("instructions", "cycles", "duration_us", "l1_misses", "ll_misses", "branch_misses")
+        if (value := answer.model_dump()[name]) is not None
+    ]
+    return [
+        answer.summary,
+        f"bottleneck: {answer.bottleneck}" if answer.bottleneck else "",
+        " ".join(counters),
+        *(f"  {h.share:.0%} {h.file}:{h.line} {h.source.strip()}" for h in answer.hot_lines),
+        *answer.notes,
+        _named("raw report", answer.raw_report),
+    ]
+
+
+def _task(line: TaskLine) -> str:
+    variants = f"; variants {', '.join(line.variants)}" if line.variants else ""
+    return f"{line.name}: {line.title} ({line.workloads} workloads; start {line.start}{variants})"
+
+
+def _description(task: TaskDescription) -> list[str]:
+    return [
+        f"{task.name}: {task.title}",
+        task.description.strip(),
+        "",
+        f"C++: {task.c_signature}",
+        f"Python: {task.python_signature}",
+        *_list("inputs", task.inputs),
+        *_list("outputs", task.outputs),
+        *_list("checks", task.checks),
+        *_list("distributions", task.distributions),
+        *_list("workloads", task.workloads),
+        *_list("solutions", [_solution(line) for line in task.solutions]),
+        _named("lessons worth reading first", ", ".join(task.lessons)),
+    ]
+
+
+def _solution(line: SolutionLine) -> str:
+    tunables = "; ".join(f"{name} in {t.values} (default {t.default})" for name, t in line.tunables.items())
+    return f"{line.name} ({line.toolkit}) at {line.path}: {line.description} {tunables}".strip()
+
+
+def _list(title: str, lines: list[str]) -> list[str]:
+    return [f"{title}:", *(f"  {line}" for line in lines)]
+
+
+def _event(line: HistoryLine) -> str:
+    return f"{line.seq} {line.at} {line.role or '-'} {line.kind} {line.model_dump_json(include={'body'})[8:-1]}"
+
+
+def _run(answer: RunAnswer) -> list[str]:
+    how = "created" if answer.created else "resumed"
+    state = "finished" if answer.finished else "open"
+    return [
+        f"run {answer.run} on {answer.task}: {how}, {state}; {answer.evaluations} evaluations, "
+        f"USD {answer.spent_usd:.2f}, {answer.spent_tokens} tokens; folder {answer.folder}"
+    ]
+
+
+def _role(answer: RoleAnswer) -> list[str]:
+    best = f"; best {ratio(answer.best)} in {answer.best_evaluation}" if answer.best else ""
+    return [
+        f"role {answer.role} ({answer.name}, {answer.agent}) is {answer.state}: "
+        f"{answer.evaluations} evaluations{best}; USD {answer.usd:.2f}, {answer.tokens} tokens, {answer.seconds:.0f} s",
+        answer.note,
+        _named("folder", answer.folder),
+    ]
+
+
+def _devices(answer: DevicesAnswer) -> list[str]:
+    devices = [f"{d.name} ({d.kind}): {d.description}{', busy' if d.busy else ''}" for d in answer.devices]
+    toolkits = [f"toolkit {name}: {missing or 'usable'}" for name, missing in answer.toolkits.items()]
+    return [*devices, *toolkits, *(f"profiler {name}: {m or 'usable'}" for name, m in answer.profilers.items())]
+
+
+def _named(name: str, value: str) -> str:
+    return f"{name}: {value}" if value else ""

@@ -1,0 +1,62 @@
+"""What may still be spent. Pure arithmetic; the reserve for verification is taken out before anything else."""
+
+import statistics
+
+from supervisor.schema import RunConfig, RunState
+from toolkits.core.schema import Record
+
+VERIFICATIONS = 5
+"""Re-measures of a winner from its stored sources."""
+REPORT_S = 5.0
+RESERVE_MARGIN = 1.5
+"""Re-measures draw their inputs afresh and are timed on a machine that may be busier than before."""
+
+
+class Remaining(Record):
+    """What the search may still use; the reserve is not part of it."""
+
+    evaluations: int
+    seconds: float
+    usd: float
+
+
+def reserve_s(config: RunConfig, state: RunState) -> float:
+    """Seconds kept for verification and report, from what an evaluation took so far; at most 40 % of the budget."""
+    return min(0.4 * config.minutes * 60, _verification_s(state) * RESERVE_MARGIN + REPORT_S)
+
+
+def _verification_s(state: RunState) -> float:
+    """What five re-measures will take."""
+    # The first evaluation starts the judge and times the slowest kernel: it counts only while it is alone.
+    took = [e.seconds for e in state.evaluations if e.timed]
+    return VERIFICATIONS * statistics.median(took[1:] or took or [0.0])
+
+
+def remaining(config: RunConfig, state: RunState, elapsed_s: float, usd: float) -> Remaining:
+    """What is left for searching after `elapsed_s` active seconds and `usd` spent."""
+    return Remaining(
+        evaluations=config.evaluations - len(state.evaluations) - VERIFICATIONS,
+        seconds=config.minutes * 60 - elapsed_s - reserve_s(config, state),
+        usd=config.usd - usd,
+    )
+
+
+def may_verify(config: RunConfig, state: RunState, elapsed_s: float) -> bool:
+    """Whether one more claim may be re-measured: the reserve is for the first, a further one has to fit."""
+    if config.evaluations - len(state.evaluations) < VERIFICATIONS:
+        return False
+    return not state.verifications or config.minutes * 60 - elapsed_s >= _verification_s(state)
+
+
+def spent_out(left: Remaining) -> str:
+    """Which part of the budget is used up; empty while there is some of each."""
+    if left.evaluations <= 0:
+        return "evaluations"
+    if left.seconds <= 0:
+        return "time"
+    return "usd" if left.usd < 0 else ""
+
+
+def shares(total: int, roles: int) -> list[int]:
+    """`total` split over `roles` as evenly as integers allow."""
+    return [total // roles + (position < total % roles) for position in range(roles)]

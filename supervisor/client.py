@@ -1,0 +1,254 @@
+"""The lab as the supervisor sees it: a server child, its tools as typed calls. Nothing here decides anything."""
+
+import json
+import logging
+import os
+import secrets
+import sys
+from collections.abc import AsyncGenerator, Generator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from typing import TypeVar, cast
+
+import anyio
+import anyio.abc
+import httpx2
+from mcp import Client, MCPError
+from mcp.client.streamable_http import streamable_http_client
+from mcp.types import CallToolResult, TextContent
+from pydantic import ValidationError
+
+from mcp_server.schema import (
+    BenchmarkAnswer,
+    DevicesAnswer,
+    HistoryAnswer,
+    HistoryLine,
+    JobAnswer,
+    ProfileAnswer,
+    RoleAnswer,
+    RunAnswer,
+    TaskDescription,
+    TaskList,
+)
+from toolkits.core.errors import HarnessError, LabError
+from toolkits.core.process import started_process
+from toolkits.core.schema import Json, Record
+
+START_PATIENCE_S = 60.0
+CALL_PATIENCE_S = 120.0
+"""The server answers within 50 s whatever happens; past this it is hung."""
+WAIT_S = 45.0
+PAGE = 200
+
+BROKEN: tuple[type[Exception], ...] = (MCPError, httpx2.HTTPError, anyio.ClosedResourceError, anyio.BrokenResourceError)
+"""What a connection raises when the other side is gone."""
+
+Answer = TypeVar("Answer", bound=Record)
+Job = TypeVar("Job", bound=JobAnswer)
+
+
+class _Ready(Record):
+    url: str
+    pid: int
+
+
+class Lab:
+    """Typed calls; a tool's error is a LabError, the death of the server a HarnessError."""
+
+    def __init__(self, client: Client, log: Path) -> None:
+        self._client = client
+        self._log = log
+        self._calls: set[anyio.CancelScope] = set()
+        self.ended = ""
+        """How the server ended; empty while it lives."""
+
+    async def list_tasks(self) -> TaskList:
+        return await self._call(TaskList, "list_tasks")
+
+    async def describe_task(self, task: str) -> TaskDescription:
+        return await self._call(TaskDescription, "describe_task", task=task)
+
+    async def devices(self) -> DevicesAnswer:
+        return await self._call(DevicesAnswer, "devices")
+
+    async def open_run(self, run: str, task: str, config: Record) -> RunAnswer:
+        return await self._call(RunAnswer, "open_run", run=run, task=task, config=config.model_dump_json())
+
+    async def evaluate(self, task: str, path: str, *, fresh: bool = False) -> BenchmarkAnswer:
+        """A full benchmark, waited for to its end."""
+        first = await self._call(
+            BenchmarkAnswer, "benchmark", task=task, path=path, mode="full", fresh=fresh, wait_s=WAIT_S
+        )
+        return await self._done(BenchmarkAnswer, first)
+
+    async def evaluation(self, id: str) -> BenchmarkAnswer:
+        """The record of an evaluation."""
+        return await self._call(BenchmarkAnswer, "get_result", id=id, wait_s=0)
+
+    async def profile(self, task: str, path: str, patience_s: float) -> ProfileAnswer:
+        """A profile, or what became of it when it takes longer than `patience_s` and is cancelled."""
+        wait_s = min(WAIT_S, patience_s)
+        answer = await self._call(ProfileAnswer, "profile", task=task, path=path, wait_s=wait_s)
+        if answer.state in ("queued", "running"):
+            return await self._call(ProfileAnswer, "cancel", job=answer.job)
+        return answer
+
+    async def history(self, after: int) -> list[HistoryLine]:
+        """Every row of the run after `after`."""
+        rows: list[HistoryLine] = []
+        while True:
+            page = await self._call(HistoryAnswer, "read_history", after=after, limit=PAGE)
+            rows += page.events
+            after = page.next_after
+            if not page.more:
+                return rows
+
+    async def record(self, kind: str, body: Json) -> HistoryLine:
+        return await self._call(HistoryLine, "write_history", kind=kind, body=json.dumps(body))
+
+    async def spawn_role(self, name: str, charter: str, agent: str, team: int, evaluations: int) -> RoleAnswer:
+        return await self._call(
+            RoleAnswer, "spawn_role", name=name, charter=charter, agent=agent, team=team, evaluations=evaluations
+        )
+
+    async def wait_role(self, role: str, wait_s: float) -> RoleAnswer:
+        return await self._call(RoleAnswer, "wait_role", role=role, wait_s=wait_s)
+
+    async def stop_role(self, role: str) -> RoleAnswer:
+        return await self._call(RoleAnswer, "stop_role", role=role)
+
+    async def _done(self, model: type[Job], answer: Job) -> Job:
+        while answer.state in ("queued", "running"):
+            answer = await self._call(model, "get_result", id=answer.job, wait_s=WAIT_S)
+        if answer.state != "done":
+            raise LabError(answer.error or answer.summary)
+        return answer
+
+    async def _call(self, model: type[Answer], tool: str, **arguments: object) -> Answer:
+        result = await self._send(tool, arguments)
+        if result.is_error:
+            raise LabError(_text(result).removeprefix(f"Error executing tool {tool}: "))
+        try:
+            return model.model_validate(result.structured_content)
+        except ValidationError as error:
+            raise HarnessError(f"the server's answer to {tool} is not a {model.__name__}: {error}") from error
+
+    async def _send(self, tool: str, arguments: Json) -> CallToolResult:
+        failure = ""
+        with anyio.move_on_after(CALL_PATIENCE_S) as scope:
+            self._calls.add(scope)
+            try:
+                if not self.ended:
+                    return await self._client.call_tool(tool, arguments)
+            except BROKEN as error:
+                failure = f"{type(error).__name__} {error}"
+                await anyio.sleep(0.2)  # a dying server closes its sockets before it can be seen to be dead
+            finally:
+                self._calls.discard(scope)
+        failure = self.ended or failure or f"no answer within {CALL_PATIENCE_S:.0f} s"
+        raise HarnessError(f"{tool}: {failure}; {_resume(self._log)}")
+
+    def server_ended(self, returncode: int) -> None:
+        """End every call in flight: no answer will come."""
+        how = f"by signal {-returncode}" if returncode < 0 else f"with exit status {returncode}"
+        self.ended = f"the lab's server ended {how}"
+        for scope in self._calls:
+            scope.cancel()
+
+
+@asynccontextmanager
+async def started_lab(root: Path) -> AsyncGenerator[Lab]:
+    """A server of our own on `root`, and a client with its admin token; both are gone after the block."""
+    root.mkdir(parents=True, exist_ok=True)
+    log = root / "server.log"
+    token = secrets.token_urlsafe(32)
+    command = [sys.executable, "-P", "-m", "mcp_server", "serve", "--http", "--port", "0", "--root", str(root)]
+    environment = os.environ | {"KERNEL_LAB_ADMIN_TOKEN": token}
+    with _lab_error_alone(log):
+        async with _serving(command, environment, log, token) as lab:
+            yield lab
+
+
+@contextmanager
+def _lab_error_alone(log: Path) -> Generator[None]:
+    """Task groups wrap what passes through them; callers want to catch the LabError itself."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        if errors := group.subgroup(LabError):
+            raise _leaf(errors) from None
+        # A server that dies amid an exchange breaks the transport's own tasks, which no call can see.
+        if broken := group.subgroup(BROKEN):
+            raise HarnessError(f"the lab's server is gone ({_leaf(broken)}); {_resume(log)}") from None
+        raise
+
+
+def _leaf(error: BaseException) -> BaseException:
+    if not isinstance(error, BaseExceptionGroup):
+        return error
+    return _leaf(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
+
+
+def _resume(log: Path) -> str:
+    return f"its log is {log}. The same command resumes the run."
+
+
+@asynccontextmanager
+async def _serving(command: list[str], environment: dict[str, str], log: Path, token: str) -> AsyncGenerator[Lab]:
+    async with AsyncExitStack() as stack:
+        stderr = stack.enter_context(log.open("ab"))
+        server = await stack.enter_async_context(
+            started_process(command, cwd=Path.cwd(), env=environment, stderr=stderr.fileno())
+        )
+        ready = await _ready(server, log)
+        client = await stack.enter_async_context(_connected(ready.url, token))
+        lab = Lab(client, log)
+        tasks = await stack.enter_async_context(anyio.create_task_group())
+        tasks.start_soon(_watch, server, lab)
+        yield lab
+        tasks.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def _connected(url: str, token: str) -> AsyncGenerator[Client]:
+    # The SDK logs a traceback when a server vanishes; that the server ended is said once, by Lab.
+    for name in ("mcp", "httpx2", "client"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    timeout = httpx2.Timeout(30.0, read=CALL_PATIENCE_S)
+    async with (
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=timeout) as http,
+        # The server is our child and ends with us: there is no session to terminate.
+        Client(streamable_http_client(url, http_client=http, terminate_on_close=False)) as client,
+    ):
+        yield client
+
+
+async def _ready(server: anyio.abc.Process, log: Path) -> _Ready:
+    """The first line of the server's stdout."""
+    line = b""
+    assert server.stdout
+    with suppress(anyio.EndOfStream), anyio.move_on_after(START_PATIENCE_S):
+        while b"\n" not in line:
+            line += await server.stdout.receive()
+    try:
+        return _Ready.model_validate_json(line.split(b"\n")[0])
+    except ValidationError as error:
+        raise HarnessError(f"the lab's server did not start: {_last_line(log)} (see {log})") from error
+
+
+async def _watch(server: anyio.abc.Process, lab: Lab) -> None:
+    """Keep the server's stdout empty, and notice its end."""
+    assert server.stdout
+    async for _ in server.stdout:
+        pass
+    lab.server_ended(await server.wait())
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    return lines[-1] if lines else "it said nothing"
+
+
+def _text(result: CallToolResult) -> str:
+    parts = [block.text for block in result.content if isinstance(block, TextContent)]
+    return "\n".join(parts) or "the tool failed and said nothing"

@@ -1,0 +1,28 @@
+"""How figures read: the same few phrases in every report and on the terminal."""
+
+from supervisor.schema import Evaluation
+from toolkits.core.schema import Interval
+
+
+def ratio(interval: Interval | None) -> str:
+    return f"{interval.value:.3f}x [{interval.low:.3f}, {interval.high:.3f}]" if interval else "-"
+
+
+def latency(us: float | None) -> str:
+    return "-" if us is None else f"{us:,.1f}" if us < 1000 else f"{us:,.0f}"
+
+
+def point(evaluation: Evaluation) -> str:
+    """What was measured: the variant and its parameters."""
+    values = " ".join(f"{name}={value}" for name, value in evaluation.parameters.items())
+    return f"{evaluation.variant or evaluation.solution} {values}".strip()
+
+
+def result(evaluation: Evaluation) -> str:
+    if evaluation.timed:
+        return f"{evaluation.verdict} {ratio(evaluation.speedup)}"
+    return f"{evaluation.status} {evaluation.cause}".strip()
+
+
+def duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.1f} min"

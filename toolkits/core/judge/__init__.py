@@ -1,0 +1,1 @@
+"""The judge: owns seeds, inputs, expected values, the clock and the verdict. Candidates run in workers, never here."""

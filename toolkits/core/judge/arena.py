@@ -1,0 +1,148 @@
+"""Shared memory between the judge and its workers: the tensors of one workload, guarded and at fixed places.
+
+Inputs are one memory for all workers of a workload, sealed so that only the judge can write it: a worker maps it
+read-only and no call of its can change that. Outputs are one memory a worker. Both are anonymous (memfd): nothing to
+clean up after a kill, nothing for another process to find by name.
+"""
+
+import ctypes
+import fcntl
+import mmap
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import torch
+
+from toolkits.core.schema import Task, TensorSpec
+from toolkits.core.signature import shape_of
+
+ALIGN = 4096
+GUARD = 4096
+"""Bytes of sentinel before and after every tensor; a write past the end of an output lands there and is seen."""
+SENTINEL = 0xA5
+POISON = 0xFF
+"""NaN as float, -1 as integer: outputs before a call, and what lies behind an input."""
+_F_SEAL_FUTURE_WRITE = 0x0010
+
+_libc = ctypes.CDLL(None)
+_libc.memcmp.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
+
+DTYPES: dict[str, torch.dtype] = {
+    "float32": torch.float32,
+    "float64": torch.float64,
+    "float16": torch.float16,
+    "bfloat16": torch.bfloat16,
+    "int32": torch.int32,
+    "int64": torch.int64,
+    "bool": torch.bool,
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one tensor lies."""
+
+    name: str
+    offset: int
+    nbytes: int
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+
+
+class Memory:
+    """Some tensors in one anonymous file, with guards between them."""
+
+    def __init__(self, specs: Mapping[str, TensorSpec], sizes: dict[str, int], fill: int) -> None:
+        self.places, self.size = _layout(specs, sizes)
+        self.fd = os.memfd_create("kernel-lab", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.ftruncate(self.fd, self.size)
+        self._bytes = torch.frombuffer(mmap.mmap(self.fd, self.size), dtype=torch.uint8)
+        self._bytes.fill_(fill)
+        self.tensors = {
+            name: self.span(place).view(place.dtype).reshape(place.shape) for name, place in self.places.items()
+        }
+
+    def span(self, place: Place) -> torch.Tensor:
+        """The bytes of one tensor."""
+        return self._bytes[place.offset : place.offset + place.nbytes]
+
+    def _tensor(self, place: Place) -> torch.Tensor:
+        return self.span(place).view(place.dtype).reshape(place.shape)
+
+    def guards(self) -> list[torch.Tensor]:
+        """The bytes before, between and after the tensors."""
+        places = list(self.places.values())
+        ends = [0] + [place.offset + place.nbytes for place in places]
+        starts = [place.offset for place in places] + [self.size]
+        return [self._bytes[end:start] for end, start in zip(ends, starts, strict=True)]
+
+    def close(self) -> None:
+        os.close(self.fd)
+
+
+class Inputs(Memory):
+    """What every worker of a workload reads; only the judge writes."""
+
+    def __init__(self, task: Task, axes: dict[str, int]) -> None:
+        super().__init__(task.inputs, task.sizes(axes), POISON)
+        fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, _F_SEAL_FUTURE_WRITE)
+
+    def write(self, values: dict[str, Any]) -> None:
+        """New content at the same address."""
+        for name, tensor in self.tensors.items():
+            tensor.copy_(values[name])
+
+
+class Outputs(Memory):
+    """What one worker writes."""
+
+    def __init__(self, task: Task, axes: dict[str, int]) -> None:
+        super().__init__(task.outputs, task.sizes(axes), SENTINEL)
+        self._guards = self.guards()
+        self._sentinel = torch.full((max(len(guard) for guard in self._guards),), SENTINEL, dtype=torch.uint8)
+
+    def poison(self) -> None:
+        for place in self.places.values():
+            self.span(place).fill_(POISON)
+
+    def taken(self) -> dict[str, torch.Tensor]:
+        """A private copy of what the outputs hold now."""
+        return {name: tensor.clone() for name, tensor in self.tensors.items()}
+
+    def equal(self, taken: dict[str, torch.Tensor]) -> bool:
+        return all(_same_bytes(self.tensors[name], tensor) for name, tensor in taken.items())
+
+    def unwritten(self) -> str:
+        """Name of an output that still holds nothing but poison, or empty."""
+        for place in self.places.values():
+            if place.nbytes and bool((self.span(place) == POISON).all()):
+                return place.name
+        return ""
+
+    def guards_intact(self) -> bool:
+        return all(_same_bytes(guard, self._sentinel[: len(guard)]) for guard in self._guards)
+
+    def restore_guards(self) -> None:
+        """Undo what an earlier worker wrote where nobody may."""
+        for guard in self._guards:
+            guard.fill_(SENTINEL)
+
+
+def _layout(specs: Mapping[str, TensorSpec], sizes: dict[str, int]) -> tuple[dict[str, Place], int]:
+    places: dict[str, Place] = {}
+    end = GUARD
+    for name, spec in specs.items():
+        if spec.shape is None:
+            continue
+        shape = shape_of(spec, sizes)
+        nbytes = prod(shape) * DTYPES[spec.dtype].itemsize
+        places[name] = Place(name, end, nbytes, shape, DTYPES[spec.dtype])
+        end += -(-(nbytes + GUARD) // ALIGN) * ALIGN
+    return places, end
+
+
+def _same_bytes(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return _libc.memcmp(one.data_ptr(), other.data_ptr(), one.numel() * one.itemsize) == 0

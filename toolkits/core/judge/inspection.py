@@ -1,0 +1,89 @@
+"""Calls of the candidate, and what its memory and process show to be wrong after them."""
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from toolkits.core.judge.bench import Bench
+from toolkits.core.judge.compare import Finding, check_outputs, spot_check
+from toolkits.core.judge.inputs import Case
+from toolkits.core.judge.results import BLOCKED_LIMIT, Rejected, Timed
+from toolkits.core.judge.workers import Spent, Worker, WorkerFailure
+from toolkits.core.schema import CompileResult, Solution, Stage, Status
+
+
+def load(candidate: Worker, solution: Solution, build: CompileResult) -> None:
+    try:
+        candidate.load(solution, build)
+    except WorkerFailure as error:
+        raise Rejected(Status(error.status), Stage.LOAD, error.cause, error.detail) from error
+
+
+def call(bench: Bench, worker: Worker, slot: int, case: Case, label: str, stage: Stage) -> Spent:
+    """One call of the candidate; what goes wrong is a rejection."""
+    try:
+        return bench.call(worker, slot, case)
+    except WorkerFailure as error:
+        raise Rejected(Status(error.status), stage, error.cause, error.detail, label) from error
+
+
+def checked_call(bench: Bench, worker: Worker, slot: int, case: Case, label: str, stage: Stage) -> dict[str, Any]:
+    """New content, poisoned outputs, one call, everything inspected; returns the outputs."""
+    bench.write(slot, case)
+    call(bench, worker, slot, case, label, stage)
+    outputs = worker.outputs(slot).taken()
+    inspect(bench, worker, slot, case, outputs, label, stage)
+    return outputs
+
+
+def inspect(
+    bench: Bench, worker: Worker, slot: int, case: Case, outputs: dict[str, Any], label: str, stage: Stage
+) -> None:
+    """Refuse what the memory shows to be wrong, after `outputs` were taken at return."""
+    with bench.parts.part("compare"):
+        _refuse(bench, worker, slot, case, outputs, label, stage)
+
+
+def _refuse(
+    bench: Bench, worker: Worker, slot: int, case: Case, outputs: dict[str, Any], label: str, stage: Stage
+) -> None:
+    memory = worker.outputs(slot)
+    if name := memory.unwritten():
+        what = f"{name} was not written"
+        raise Rejected(Status.INCORRECT_NUMERICAL, stage, "output_not_written", what, label)
+    look = spot_check if stage is Stage.RECHECK else check_outputs
+    if finding := look(bench.task, case, outputs):
+        if stage is Stage.RECHECK:
+            _refuse_wrong_when_timed(bench, worker, slot, case, finding, label)
+        raise Rejected(Status.INCORRECT_NUMERICAL, stage, finding.cause, str(finding), label)
+    if not memory.guards_intact():
+        what = "bytes before or after a tensor were overwritten"
+        raise Rejected(Status.RUNTIME_ERROR, stage, "out_of_bounds_write", what, label)
+    if not memory.equal(outputs):
+        what = "outputs changed after the call had returned"
+        raise Rejected(Status.REWARD_HACK, stage, "output_changed_after_return", what, label)
+
+
+def _refuse_wrong_when_timed(bench: Bench, worker: Worker, slot: int, case: Case, finding: Finding, label: str) -> None:
+    """Wrong when timed though right at first: asked again, a race mostly answers differently, a cache does not."""
+    before = worker.outputs(slot).taken()
+    call(bench, worker, slot, case, label, Stage.RECHECK)
+    if worker.outputs(slot).equal(before):
+        raise Rejected(Status.REWARD_HACK, Stage.RECHECK, "stale_content", str(finding), label)
+    raise Rejected(Status.INCORRECT_NUMERICAL, Stage.RECHECK, "not_repeatable", str(finding), label)
+
+
+def refuse_foul_play(candidate: Worker, result: Timed) -> None:
+    """The clocks must agree, and nothing may run beside the worker."""
+    children = Path(f"/proc/{candidate.pid}/task/{candidate.pid}/children")
+    with suppress(OSError):
+        if children.read_text(encoding="utf-8").strip():
+            what = "the solution left child processes running"
+            raise Rejected(Status.REWARD_HACK, Stage.TIMING, "extra_process", what, result.workload.uuid)
+    least = result.blocked_shares()[0]
+    if least > BLOCKED_LIMIT:
+        what = (
+            f"in at least {least:.0%} of every call's wall time the process neither ran nor waited for its core: "
+            "the work is done, or waited for, outside the measured process"
+        )
+        raise Rejected(Status.REWARD_HACK, Stage.TIMING, "clock_mismatch", what, result.workload.uuid)

@@ -1,0 +1,179 @@
+"""From what was measured or refused to a BenchmarkResult. Knows no process and no memory."""
+
+import statistics
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from toolkits.core.judge import timing
+from toolkits.core.judge.request import EvaluationRequest
+from toolkits.core.judge.workers import Spent
+from toolkits.core.schema import BenchmarkResult, Interval, Measurement, Stage, Status, Verdict, Workload
+
+BLOCKED_LIMIT = 0.33
+CLOCK = "CPU time of the worker process, read by the judge; wall clock beside it"
+REGIME = "run_only, warm cache: one call, outputs preallocated; no plan step, so plan included is the same"
+HINTS = {
+    "output_not_written": "write every element of every output: they hold NaN (or -1) before each call",
+    "nan_in_output": "look for division by zero, exp overflow, or reads of memory that was not set",
+    "not_repeatable": "look for a race, or for scratch memory that is used before it is set",
+    "time_limit": "the call did not return within the task's limit: look for an endless loop, or a far too slow path",
+    "signal_11": "invalid memory access: sizes that are not multiples of the tile, alignment, or a write to an input"
+    " (inputs are mapped read-only)",
+    "signal_4": "illegal instruction: the code was built for another CPU",
+    "signal_6": "abort: a failed assertion, or memory that was freed twice",
+    "signal_8": "arithmetic fault: an integer division by zero",
+    "out_of_bounds_write": "a tile runs past the end of a tensor: mask the tail",
+    "stale_content": "right on first sight, wrong on new content at the same address: nothing may be cached over calls",
+    "output_changed_after_return": "finish all work before returning",
+    "exception": "the function raised: see detail",
+}
+
+
+class Rejected(Exception):
+    """The candidate did not pass: status, stage, cause code, and what was seen where."""
+
+    def __init__(self, status: Status, stage: Stage, cause: str, detail: str, workload: str = "") -> None:
+        super().__init__(detail)
+        self.status, self.stage, self.cause, self.detail, self.workload = status, stage, cause, detail, workload
+
+
+@dataclass
+class Timed:
+    """The pairs of one workload."""
+
+    workload: Workload
+    candidate: list[Spent] = field(default_factory=list[Spent])
+    baseline: list[Spent] = field(default_factory=list[Spent])
+    aa: list[float] = field(default_factory=list[float])
+    checked: int = 0
+
+    @property
+    def pairs(self) -> int:
+        return len(self.candidate)
+
+    @property
+    def ratios(self) -> list[float]:
+        """Baseline CPU time over candidate CPU time, a pair each."""
+        return [b.cpu_ns / c.cpu_ns for b, c in zip(self.baseline, self.candidate, strict=True)]
+
+    def add(self, candidate: Spent, baseline: Spent, twin: Spent | None) -> None:
+        self.candidate.append(candidate)
+        self.baseline.append(baseline)
+        if twin:
+            self.aa.append(baseline.cpu_ns / twin.cpu_ns)
+
+    def speedup(self) -> Interval:
+        return timing.interval(self.ratios)
+
+    def aa_factor(self) -> float:
+        return timing.aa_factor(self.aa)
+
+    def verdict(self) -> Verdict:
+        if self.clocks_disagree():
+            return Verdict.INCONCLUSIVE
+        return timing.verdict(self.speedup(), self.aa_factor())
+
+    def decided(self) -> bool:
+        return self.verdict() is not Verdict.INCONCLUSIVE
+
+    def blocked_shares(self) -> list[float]:
+        """Ascending shares of a call's wall time in which nobody ran or waited for a core.
+
+        On a busy machine single calls show such time; work that is done elsewhere shows it in every call.
+        """
+        return sorted(max(0, s.wall_ns - s.cpu_ns - s.queued_ns) / s.wall_ns for s in self.candidate)
+
+    def clocks_disagree(self) -> bool:
+        """Whether half of the calls show it: CPU time then proves nothing."""
+        return statistics.median(self.blocked_shares()) > BLOCKED_LIMIT
+
+    def measurement(self) -> Measurement:
+        return Measurement(
+            workload=self.workload.uuid,
+            axes=self.workload.axes,
+            status=Status.PASSED,
+            cause="clock_mismatch" if self.clocks_disagree() else "",
+            latency_us=_median_us(s.cpu_ns for s in self.candidate),
+            baseline_us=_median_us(s.cpu_ns for s in self.baseline),
+            wall_us=_median_us(s.wall_ns for s in self.candidate),
+            baseline_wall_us=_median_us(s.wall_ns for s in self.baseline),
+            speedup=self.speedup(),
+            aa_factor=self.aa_factor(),
+            verdict=self.verdict(),
+            pairs=self.pairs,
+            checked=self.checked,
+        )
+
+
+def _median_us(nanoseconds: Iterable[int]) -> float:
+    return round(statistics.median(nanoseconds) / 1e3, 2)
+
+
+def passed(
+    request: EvaluationRequest,
+    rounds: int,
+    timed: list[Timed],
+    spent: tuple[float, dict[str, float]],
+    host: dict[str, str],
+) -> BenchmarkResult:
+    """The record of a candidate that is right; with speed when it was timed."""
+    common = BenchmarkResult(
+        task=request.task.name,
+        solution=request.candidate.id,
+        mode=request.mode,
+        status=Status.PASSED,
+        stage=Stage.DONE,
+        baseline=_baseline(request),
+        rounds=rounds,
+        kernel_ms=round(spent[0], 2),
+        overhead_ms=spent[1],
+        host=host,
+    )
+    if not timed:
+        return common
+    return common.model_copy(update=_speed(timed))
+
+
+def _speed(timed: list[Timed]) -> dict[str, object]:
+    measurements = [t.measurement() for t in timed]
+    speedups = {t.workload.uuid: t.speedup().value for t in timed}
+    mean = timing.geometric_mean([t.ratios for t in timed])
+    worst = min(speedups, key=lambda uuid: speedups[uuid])
+    verdict = timing.verdict(mean, max(t.aa_factor() for t in timed))
+    if any(t.clocks_disagree() for t in timed):
+        verdict = Verdict.INCONCLUSIVE
+    return {
+        "measurements": measurements,
+        "verdict": verdict,
+        "speedup": mean,
+        "arithmetic_mean": statistics.fmean(speedups.values()),
+        "worst": speedups[worst],
+        "worst_workload": worst,
+        "below_one": sum(value < 1.0 for value in speedups.values()),
+        "passed": len(measurements),
+        "total": len(measurements),
+        "clock": CLOCK,
+        "regime": REGIME,
+    }
+
+
+def failed(request: EvaluationRequest, why: Rejected, output: str = "") -> BenchmarkResult:
+    """The record of a candidate that did not pass; its printed output is kept as data."""
+    detail = why.detail + (f"\nlast output of the solution:\n{output[-1000:]}" if output.strip() else "")
+    return BenchmarkResult(
+        task=request.task.name,
+        solution=request.candidate.id,
+        mode=request.mode,
+        status=why.status,
+        stage=why.stage,
+        baseline=_baseline(request),
+        cause=why.cause,
+        detail=detail,
+        hint=HINTS.get(why.cause, ""),
+        workload=why.workload,
+        total=len(request.task.workloads) if request.mode == "full" else 0,
+    )
+
+
+def _baseline(request: EvaluationRequest) -> str:
+    return f"{request.baseline_name} {request.baseline.id}"

@@ -1,0 +1,187 @@
+"""Runs one solution's function on shared memory, on request. Knows no expected value, reference, seed or verdict.
+
+Started only by fork from the zygote. What it says is a claim: the judge looks at the memory and at its own clocks.
+Messages are JSON, one a packet; a reply carries the request's id and nonce.
+"""
+
+import ctypes
+import importlib.util
+import json
+import mmap
+import os
+import socket
+import sys
+import traceback
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+MESSAGE_BYTES = 128_000
+DETAIL_CHARS = 1500
+_DTYPES = {
+    "float32": torch.float32,
+    "float64": torch.float64,
+    "float16": torch.float16,
+    "bfloat16": torch.bfloat16,
+    "int32": torch.int32,
+    "int64": torch.int64,
+    "bool": torch.bool,
+}
+_C_SCALARS: dict[str, Any] = {
+    "float32": ctypes.c_float,
+    "float64": ctypes.c_double,
+    "int32": ctypes.c_int32,
+    "int64": ctypes.c_int64,
+    "bool": ctypes.c_uint8,
+}
+Json = dict[str, Any]
+Call = Callable[[Json], Json]
+"""Runs the function once on a bound workload, with new scalars if given; an empty answer is a claim of success."""
+
+
+def serve(channel: socket.socket) -> None:
+    """Answer requests until the judge hangs up."""
+    # Inputs are read-only on purpose; torch warns at each such buffer.
+    warnings.filterwarnings("ignore", "The given buffer is not writable")
+    entry: Callable[..., Any] | None = None
+    load: Json = {}
+    memory: dict[int, list[mmap.mmap]] = {}
+    calls: dict[int, Call] = {}
+    while True:
+        packet, fds, _, _ = socket.recv_fds(channel, MESSAGE_BYTES, 2)
+        if not packet:
+            return
+        request: Json = json.loads(packet)
+        answer: Json = {}
+        # The outermost frame: whatever a candidate raises is an answer, not the end of the worker.
+        try:
+            if request["op"] == "load":
+                load, entry = request, _load(request)
+            elif request["op"] == "bind":
+                assert entry
+                memory[request["slot"]] = _mapped(fds, request["sizes"])
+                calls[request["slot"]] = _bind(load, request, entry, memory[request["slot"]])
+            elif request["op"] == "warm":
+                _touch(memory[request["slot"]])
+            elif request["op"] == "call":
+                answer = calls[request["slot"]](request["scalars"])
+        except BaseException as error:
+            answer = {"error": _describe(error)}
+        channel.send(json.dumps(answer | {"id": request["id"], "nonce": request["nonce"]}).encode())
+
+
+def _describe(error: BaseException) -> str:
+    """Type, message and the last frame, bounded."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}: {error}{where}"[:DETAIL_CHARS]
+
+
+def _load(request: Json) -> Callable[..., Any]:
+    if request["toolkit"] == "cpp":
+        function = getattr(ctypes.CDLL(request["artifact"]), request["function"])
+        function.restype = None
+        return function
+    folder = Path(request["artifact"])
+    sys.path.insert(0, str(folder))
+    path = folder / request["file"]
+    spec = importlib.util.spec_from_file_location("solution", path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["solution"] = module
+    spec.loader.exec_module(module)
+    return getattr(module, request["function"])
+
+
+def _mapped(fds: list[int], sizes: list[int]) -> list[mmap.mmap]:
+    """Inputs to read, outputs to write."""
+    access = (mmap.PROT_READ, mmap.PROT_READ | mmap.PROT_WRITE)
+    maps = [mmap.mmap(fd, size, prot=prot) for fd, size, prot in zip(fds, sizes, access, strict=True)]
+    for fd in fds:
+        os.close(fd)
+    return maps
+
+
+def _touch(maps: list[mmap.mmap]) -> None:
+    """Read all of it, so that whoever runs first on new content does not pay for the other's warm cache."""
+    for part in maps:
+        torch.frombuffer(part, dtype=torch.int64).sum()
+
+
+def _bind(load: Json, request: Json, entry: Callable[..., Any], memory: list[mmap.mmap]) -> Call:
+    """Fix the arguments once, so that a call costs nothing but the call."""
+    if load["toolkit"] == "cpp":
+        return _bind_native(request, entry, memory)
+    return _bind_python(load, request, entry, memory)
+
+
+def _bind_native(request: Json, entry: Callable[..., Any], memory: list[mmap.mmap]) -> Call:
+    bases: list[int] = [torch.frombuffer(part, dtype=torch.uint8).data_ptr() for part in memory]
+    items = request["arguments"]
+    arguments: list[Any] = []
+    for item in items:
+        if item["scalar"]:
+            arguments.append(_C_SCALARS[item["dtype"]]())
+        else:
+            arguments.append(ctypes.c_void_p(bases[int(item["memory"])] + int(item["offset"])))
+    sizes: list[int] = request["axes"]
+    arguments += [ctypes.c_int64(size) for size in sizes]
+
+    def call(scalars: Json) -> Json:
+        for place, item in enumerate(items):
+            if item["name"] in scalars:
+                arguments[place].value = scalars[item["name"]]
+        entry(*arguments)
+        return {}
+
+    return call
+
+
+def _bind_python(load: Json, request: Json, entry: Callable[..., Any], memory: list[mmap.mmap]) -> Call:
+    values = [(item, _value(item, memory)) for item in request["arguments"]]
+    arguments = [value for _, value in values]
+    names = [item["name"] for item, _ in values]
+    count = sum(not item["output"] for item, _ in values)
+    outputs = [(item["name"], value) for item, value in values if item["output"]]
+
+    def call(scalars: Json) -> Json:
+        for name, value in scalars.items():
+            arguments[names.index(name)] = value
+        if load["destination_passing_style"]:
+            entry(*arguments)
+            return {}
+        return _returned(entry(*arguments[:count]), outputs)
+
+    return call
+
+
+def _value(item: Json, memory: list[mmap.mmap]) -> Any:
+    if item["scalar"]:
+        return None
+    count = 1
+    for size in item["shape"]:
+        count *= size
+    if count == 0:
+        return torch.empty(item["shape"], dtype=_DTYPES[item["dtype"]])
+    flat = torch.frombuffer(memory[item["memory"]], dtype=_DTYPES[item["dtype"]], count=count, offset=item["offset"])
+    return flat.reshape(item["shape"])
+
+
+def _returned(result: Any, outputs: list[tuple[str, torch.Tensor]]) -> Json:
+    """Copy returned tensors to where the judge looks; type, dtype and shape must be exact."""
+    tensors: list[Any] = [*result] if isinstance(result, (tuple, list)) else [result]  # pyright: ignore[reportUnknownVariableType]
+    if len(tensors) != len(outputs):
+        return {"status": "INCORRECT_SHAPE", "error": f"returned {len(tensors)} values, the task has {len(outputs)}"}
+    for got, (name, want) in zip(tensors, outputs, strict=True):
+        if type(got) is not torch.Tensor:
+            return {"status": "INCORRECT_DTYPE", "error": f"{name} is a {type(got).__name__}, not a torch.Tensor"}
+        if got.dtype != want.dtype:
+            return {"status": "INCORRECT_DTYPE", "error": f"{name} is {got.dtype}, the task says {want.dtype}"}
+        if got.shape != want.shape:
+            shapes = f"{list(got.shape)}, the task says {list(want.shape)}"
+            return {"status": "INCORRECT_SHAPE", "error": f"{name} has shape {shapes}"}
+        want.copy_(got)
+    return {}

@@ -1,0 +1,262 @@
+"""The judge's side of its workers: start, ask with a time limit, read the clocks from outside, kill and see them dead.
+
+CPU time is read by the kernel's clock of the worker's process, wall time by the judge's own clock; nothing that the
+worker says about time is used.
+"""
+
+import json
+import os
+import secrets
+import select
+import signal
+import socket
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from toolkits.core.judge.arena import Inputs, Memory, Outputs
+from toolkits.core.judge.zygotes import Zygote
+from toolkits.core.process import BoundedText, started_at
+from toolkits.core.schema import CompileResult, Solution, Task
+
+MESSAGE_BYTES = 128_000
+LOAD_TIMEOUT_S = 60.0
+OUTPUT_KEEP = 4_000
+NOOPS = 15
+SETTLE_LIMIT_NS = 20_000_000
+
+
+class Cancelled(Exception):
+    """The server asked for the evaluation to end."""
+
+
+class WorkerFailure(Exception):
+    """The worker did not answer as it should: it raised, died, or ran past its limit."""
+
+    def __init__(self, cause: str, detail: str, status: str = "RUNTIME_ERROR") -> None:
+        super().__init__(detail)
+        self.cause, self.detail, self.status = cause, detail, status
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What one call cost, by the judge's clocks, net of the fixed cost of asking."""
+
+    cpu_ns: int
+    wall_ns: int
+    queued_ns: int = 0
+    """Time in which it, or the judge that waits for its answer, was ready to run but found no free core."""
+
+
+class Worker:
+    """One forked process with one solution loaded."""
+
+    def __init__(self, zygote: Zygote, stop: Callable[[], bool], stop_fd: int) -> None:
+        self._zygote, self._stop, self._stop_fd = zygote, stop, stop_fd
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._stdout, write_end = os.pipe()
+        os.set_blocking(self._stdout, False)
+        self.pid = zygote.fork(theirs, write_end)
+        theirs.close()
+        os.close(write_end)
+        self._channel = ours
+        # The kernel's CPU clock of another process (see clock_getcpuclockid).
+        self._cpu_clock = ((~self.pid) << 3) | 2
+        self._stat = os.open(f"/proc/{self.pid}/stat", os.O_RDONLY)
+        self._schedstats = [os.open(f"/proc/{pid}/schedstat", os.O_RDONLY) for pid in (self.pid, os.getpid())]
+        self._poll = select.poll()
+        for fd in (ours.fileno(), self._stdout, stop_fd):
+            self._poll.register(fd, select.POLLIN)
+        self._text = BoundedText(OUTPUT_KEEP)
+        self._requests = 0
+        self._ask_cost = Spent(0, 0)
+        self._outputs: dict[int, Outputs] = {}
+        self.kernel_ns = 0
+
+    def load(self, solution: Solution, build: CompileResult, timeout_s: float = LOAD_TIMEOUT_S) -> None:
+        """Load the entry function, then learn what a request that does nothing costs."""
+        self._ask(
+            {
+                "op": "load",
+                "toolkit": solution.toolkit,
+                "artifact": str(build.artifact),
+                "file": solution.entry_file,
+                "function": solution.entry_function,
+                "destination_passing_style": solution.destination_passing_style,
+            },
+            timeout_s,
+        )
+        noops = [self._timed({"op": "noop"}, timeout_s) for _ in range(NOOPS)]
+        self._ask_cost = Spent(_median(s.cpu_ns for s in noops), _median(s.wall_ns for s in noops))
+
+    def bind(self, slot: int, task: Task, axes: dict[str, int], inputs: Inputs, outputs: Outputs) -> None:
+        """Give the worker a workload's memory."""
+        request = {
+            "op": "bind",
+            "slot": slot,
+            "sizes": [inputs.size, outputs.size],
+            "arguments": _arguments(task, inputs, outputs),
+            "axes": [axes[name] for name in task.var_axes()],
+        }
+        self._ask(request, LOAD_TIMEOUT_S, [inputs.fd, outputs.fd])
+        self._outputs[slot] = outputs
+
+    def outputs(self, slot: int) -> Outputs:
+        return self._outputs[slot]
+
+    def bound(self, slot: int) -> bool:
+        return slot in self._outputs
+
+    def call(self, slot: int, scalars: dict[str, Any], timeout_s: float) -> Spent:
+        """Run the function once on what the memory holds, into poisoned outputs."""
+        self._outputs[slot].poison()
+        self._ask({"op": "warm", "slot": slot}, LOAD_TIMEOUT_S)
+        gross = self._timed({"op": "call", "slot": slot, "scalars": scalars}, timeout_s)
+        cpu_ns, wall_ns = gross.cpu_ns - self._ask_cost.cpu_ns, gross.wall_ns - self._ask_cost.wall_ns
+        net = Spent(max(cpu_ns, 1), max(wall_ns, 1), gross.queued_ns)
+        self.kernel_ns += net.cpu_ns
+        return net
+
+    def _timed(self, request: dict[str, Any], timeout_s: float) -> Spent:
+        try:
+            queued = self._queued_ns()
+            cpu = time.clock_gettime_ns(self._cpu_clock)
+            wall = time.perf_counter_ns()
+            self._ask(request, timeout_s)
+            wall = time.perf_counter_ns() - wall
+            self._settle()
+            return Spent(time.clock_gettime_ns(self._cpu_clock) - cpu, wall, self._queued_ns() - queued)
+        except OSError as error:
+            raise self._died() from error
+
+    def _settle(self) -> None:
+        """Wait until the worker sleeps again: the CPU clock of a process that runs is old by up to a scheduler tick."""
+        deadline = time.perf_counter_ns() + SETTLE_LIMIT_NS
+        while os.pread(self._stat, 512, 0).rpartition(b") ")[2][:1] == b"R" and time.perf_counter_ns() < deadline:
+            pass
+
+    def _queued_ns(self) -> int:
+        return sum(int(os.pread(fd, 128, 0).split()[1]) for fd in self._schedstats)
+
+    def _ask(self, request: dict[str, Any], timeout_s: float, fds: list[int] | None = None) -> None:
+        """Send a request and wait for its answer, draining the worker's output meanwhile."""
+        self._requests += 1
+        request |= {"id": self._requests, "nonce": secrets.token_hex(8)}
+        try:
+            socket.send_fds(self._channel, [json.dumps(request).encode()], fds or [])
+        except OSError as error:
+            raise self._died() from error
+        deadline = time.monotonic() + timeout_s
+        while True:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise WorkerFailure("time_limit", f"no answer within {timeout_s:g} s", "TIMEOUT")
+            ready = {fd for fd, _ in self._poll.poll(left * 1000)}
+            if self._stop_fd in ready and self._stop():
+                raise Cancelled
+            if self._stdout in ready:
+                self._drain()
+            if self._channel.fileno() in ready and self._answered(request):
+                return
+
+    def _answered(self, request: dict[str, Any]) -> bool:
+        """True when this packet is the answer to `request`; anything else on the channel is dropped."""
+        packet = self._channel.recv(MESSAGE_BYTES)
+        if not packet:
+            raise self._died()
+        try:
+            answer: Any = json.loads(packet)
+        except ValueError:
+            return False
+        if not _belongs(answer, request):
+            return False
+        if "error" in answer:
+            raise WorkerFailure("exception", str(answer["error"])[:2000], str(answer.get("status", "RUNTIME_ERROR")))
+        return True
+
+    def _drain(self) -> bool:
+        """Take what the solution printed; False when there is nothing more now."""
+        try:
+            chunk = os.read(self._stdout, 65536)
+        except BlockingIOError:
+            return False
+        self._text.add(chunk)
+        if not chunk:
+            with suppress(KeyError):
+                self._poll.unregister(self._stdout)
+        return bool(chunk)
+
+    def output(self) -> str:
+        """What the solution printed: it means nothing and is for people."""
+        while self._drain():
+            pass
+        return str(self._text)
+
+    def _died(self) -> WorkerFailure:
+        status = self.kill()
+        if os.WIFSIGNALED(status):
+            number = os.WTERMSIG(status)
+            name = signal.Signals(number).name
+            return WorkerFailure(f"signal_{number}", f"the solution's process was ended by {name}")
+        code = os.waitstatus_to_exitcode(status)
+        return WorkerFailure("exit_early", f"the solution ended its process with exit code {code}")
+
+    def kill(self) -> int:
+        """End the worker and its session, see it dead, and return its wait status."""
+        if self.pid == 0:
+            return 0
+        self._channel.close()
+        pid, self.pid = self.pid, 0
+        if not _ends_soon(pid):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return self._zygote.reap(pid)
+
+    def close(self) -> None:
+        self.kill()
+        os.close(self._stdout)
+        for fd in (self._stat, *self._schedstats):
+            os.close(fd)
+
+
+def _belongs(answer: Any, request: dict[str, Any]) -> bool:
+    """Whether a packet answers this request; a candidate may have written anything."""
+    try:
+        return (answer["id"], answer["nonce"]) == (request["id"], request["nonce"])
+    except (TypeError, KeyError):
+        return False
+
+
+def _ends_soon(pid: int, patience_s: float = 0.05) -> bool:
+    """Whether a hung-up worker is ending by itself, so that its own exit status is kept."""
+    deadline = time.monotonic() + patience_s
+    while time.monotonic() < deadline:
+        if started_at(pid) is None:
+            return True
+        time.sleep(0.0005)
+    return False
+
+
+def _median(values: Any) -> int:
+    ordered = sorted(values)
+    return ordered[len(ordered) // 2]
+
+
+def scalars_of(task: Task, inputs: dict[str, Any]) -> dict[str, Any]:
+    """The inputs that travel with the call."""
+    return {name: inputs[name] for name, spec in task.inputs.items() if spec.shape is None}
+
+
+def _arguments(task: Task, inputs: Memory, outputs: Memory) -> list[dict[str, Any]]:
+    """In the order of the function's signature: inputs, then outputs."""
+    arguments: list[dict[str, Any]] = []
+    for number, (specs, memory) in enumerate(((task.inputs, inputs), (task.outputs, outputs))):
+        for name, spec in specs.items():
+            argument: dict[str, Any] = {"name": name, "dtype": spec.dtype, "output": number == 1, "scalar": True}
+            if name in memory.places:
+                place = memory.places[name]
+                argument |= {"scalar": False, "memory": number, "offset": place.offset, "shape": place.shape}
+            arguments.append(argument)
+    return arguments

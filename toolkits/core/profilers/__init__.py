@@ -1,0 +1,1 @@
+"""Readers of profiler output: pure functions from recorded text to a ProfileReport."""

@@ -1,0 +1,122 @@
+"""Profiles a solution or any command line with what this machine has. Decides no verdict on speed."""
+
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from toolkits.core import callgrind_run, native_profile, process, python_profile
+from toolkits.core.callgrind_run import LIMIT_S, Subject
+from toolkits.core.errors import InvalidInput, ToolkitUnavailable
+from toolkits.core.profilers import perf
+from toolkits.core.profilers.verdict import verdict
+from toolkits.core.schema import CompileResult, ProfileReport, Solution, Task, Workload
+from toolkits.core.toolkit import get_toolkit
+
+PERF_REPORT = "perf.csv"
+PASSED_ON = ("PATH", "HOME", "USER", "LANG", "TMPDIR", "LD_LIBRARY_PATH")
+"""A command of the user needs a few variables; keys and tokens of this process are not among them."""
+COUNTER_DEVICES = ("cpu", "cpu_core", "armv8*")
+
+
+async def profile_solution(
+    task: Task, solution: Solution, workload: Workload, builds: Path, folder: Path, limit_s: float = LIMIT_S
+) -> ProfileReport:
+    """Where one call of a solution spends its instructions (C++) or its time (Python)."""
+    folder.mkdir(parents=True, exist_ok=True)
+    build = await get_toolkit(solution.toolkit).compile(task, solution, builds, "profile")
+    artifact = _artifact(build)
+    if solution.toolkit == "cpp":
+        return await native_profile.profile(task, solution, workload, artifact, builds, folder, limit_s)
+    if solution.toolkit == "python":
+        return await python_profile.profile(task, solution, workload, artifact, folder, limit_s)
+    raise ToolkitUnavailable(f"no profiler for {solution.toolkit} solutions on this machine: profile a command line")
+
+
+async def profile_command(command: Sequence[str], cwd: Path, folder: Path, limit_s: float = LIMIT_S) -> ProfileReport:
+    """Counters of a whole command line: the CPU's own where they work, else callgrind's."""
+    program = _program(command, cwd)
+    folder.mkdir(parents=True, exist_ok=True)
+    environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    subject = Subject(target=" ".join(command), command=[program, *command[1:]], cwd=cwd, environment=environment)
+    if await _has_counters():
+        return await _perf(subject, folder, limit_s)
+    if _is_python(Path(program)):
+        raise InvalidInput(
+            "a Python command cannot be profiled here: the CPU's counters are not available and callgrind would need"
+            " hours for an interpreter with torch. Profile the solution itself, or a native program"
+        )
+    return await callgrind_run.profile(subject, folder, limit_s)
+
+
+def profilers() -> dict[str, str]:
+    """Each profiler: empty when it works here, else what is missing."""
+    return {"callgrind": callgrind_run.missing(), "perf": _perf_missing(), "sampling": ""}
+
+
+def _artifact(build: CompileResult) -> Path:
+    if build.artifact:
+        return build.artifact
+    first = build.diagnostics[0]
+    raise InvalidInput(f"the solution does not compile for profiling: {first.file}:{first.line}: {first.message}")
+
+
+def _program(command: Sequence[str], cwd: Path) -> str:
+    """Full path of the program, found as a shell in `cwd` would."""
+    if not command:
+        raise InvalidInput('give a command line to profile, such as ["./my_program", "--size", "1024"]')
+    path = str(cwd / command[0]) if "/" in command[0] else shutil.which(command[0])
+    if not path or not os.access(path, os.X_OK) or Path(path).is_dir():
+        raise InvalidInput(f"no program {command[0]!r}: give a path relative to {cwd}, or a name on PATH")
+    return path
+
+
+def _is_python(program: Path) -> bool:
+    """The interpreter, or a script for it."""
+    with program.open("rb") as file:
+        first = file.readline(200)
+    return program.resolve().name.startswith("python") or (first.startswith(b"#!") and b"python" in first)
+
+
+async def _has_counters() -> bool:
+    """Ask perf itself: containers and settings forbid what the hardware has."""
+    if _perf_missing():
+        return False
+    done = await process.run(["perf", "stat", "-x,", "-e", "instructions", "true"], cwd=Path("/"), timeout_s=10)
+    return done.returncode == 0 and not perf.missing(done.output)
+
+
+async def _perf(subject: Subject, folder: Path, limit_s: float) -> ProfileReport:
+    raw = folder.resolve() / PERF_REPORT
+    command = ["perf", "stat", "-x,", "-o", str(raw), "-e", ",".join(perf.EVENTS), "--", *subject.command]
+    done = await process.run(command, cwd=subject.cwd, timeout_s=limit_s, env=subject.environment)
+    (folder / "output.log").write_text(done.output, encoding="utf-8")
+    report = ProfileReport(tool="perf", target=subject.target, command=list(subject.command), raw_report=str(raw))
+    if done.returncode is None:
+        return report.model_copy(update={"verdict": f"stopped after {limit_s:.0f} s: profile a smaller workload"})
+    return perf_report(report, raw.read_text(encoding="utf-8"), done.returncode)
+
+
+def perf_report(report: ProfileReport, text: str, returncode: int) -> ProfileReport:
+    """The report with what `perf stat` counted."""
+    found = perf.parse(text)
+    counts = perf.counts(found)
+    bottleneck, line = verdict(counts)
+    ended = [f"the program ended with exit status {returncode}"] if returncode else []
+    update = {
+        "duration_us": perf.duration_us(found),
+        "bottleneck": bottleneck,
+        "verdict": line,
+        "notes": ["hardware counters of the whole program; they name no lines", *ended],
+        **counts.measured(),
+    }
+    return report.model_copy(update=update)
+
+
+def _perf_missing() -> str:
+    if not shutil.which("perf"):
+        return "perf: `apt install linux-perf`; callgrind is used instead"
+    devices = Path("/sys/bus/event_source/devices")
+    if any(match for name in COUNTER_DEVICES for match in devices.glob(name)):
+        return ""
+    return "hardware counters: this kernel offers none, as in most virtual machines; callgrind is used instead"
