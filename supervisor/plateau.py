@@ -1,18 +1,17 @@
 """Has progress stopped, and of which kind? Pure functions of a generation's evaluations; no clock, no I/O."""
 
 import math
-import statistics
 from collections.abc import Sequence
 
 from supervisor.schema import Evaluation, Plateau, PlateauKind
-from toolkits.core.schema import Interval, Record, Status, Verdict
+from toolkits.core.schema import Interval, Record, Status
 
 FAILURES_IN_A_ROW = 5
 HARNESS_ERRORS_IN_A_ROW = 3
 STALL_SHARE = 0.25
 """Of the time budget: this long without a verified gain is a stall even when evaluations are slow."""
-WIDE = 0.10
-"""Half width of an interval, relative, from which a measurement cannot guide a search."""
+WIDE = 0.15
+"""Width of an interval, relative, from which a measurement cannot guide a search."""
 STILL_RISING = 0.1
 """Of the noise: a rise that is no gain yet, and still a reason to wait."""
 
@@ -124,9 +123,11 @@ def _kind(since: Sequence[Evaluation], bottlenecks: Sequence[str]) -> tuple[Plat
 
 
 def _unmeasurable(timed: Sequence[Evaluation]) -> bool:
-    inconclusive = sum(e.verdict == Verdict.INCONCLUSIVE for e in timed)
-    widths = [e.speedup.high / e.speedup.value - 1 for e in timed if e.speedup]
-    return inconclusive * 2 > len(timed) or statistics.median(widths) > WIDE
+    """Whether most intervals are wide and hold the best of them: none can be told from it, better or worse."""
+    speedups = [e.speedup for e in timed if e.speedup]
+    best = max(speedup.value for speedup in speedups)
+    blurred = [s for s in speedups if s.low <= best <= s.high and s.high / s.low - 1 > WIDE]
+    return len(speedups) > 2 and len(blurred) * 2 > len(speedups)
 
 
 def _near_duplicates(evaluations: Sequence[Evaluation]) -> int:

@@ -7,7 +7,7 @@ import pytest
 from supervisor import plateau
 from supervisor.plateau import Rule
 from supervisor.schema import Evaluation
-from toolkits.core.schema import Status, Verdict
+from toolkits.core.schema import Status
 
 Curve = Callable[[Sequence[float], int, float], list[Evaluation]]
 Make = Callable[..., Evaluation]
@@ -71,11 +71,15 @@ def test_the_same_bottleneck_twice_is_stuck_on_the_profile(evaluation: Make) -> 
     assert [found.kind for found in kinds if found] == ["profile", "ideas"]
 
 
-@pytest.mark.parametrize(("half", "verdict"), [(0.2, Verdict.FASTER), (0.02, Verdict.INCONCLUSIVE)])
-def test_figures_too_noisy_to_compare_are_stuck_on_measurement(evaluation: Make, half: float, verdict: Verdict) -> None:
-    wide = [evaluation(1.05, half, verdict=verdict) for _ in range(12)]
-    found = plateau.detect(wide, [], RULE, 0.0)
+def test_figures_too_noisy_to_compare_are_stuck_on_measurement(evaluation: Make) -> None:
+    found = plateau.detect([evaluation(1.05, 0.2) for _ in range(12)], [], RULE, 0.0)
     assert found and found.kind == "measurement"
+
+
+def test_candidates_that_differ_clearly_are_not_noise_though_their_intervals_are_wide(evaluation: Make) -> None:
+    worse = [evaluation(value, 0.2) for value in (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.15)]
+    found = plateau.detect([evaluation(1.7, 0.1), *worse], [], RULE, 0.0)
+    assert found and found.kind == "ideas"
 
 
 def test_near_duplicates_are_counted_as_missing_ideas(evaluation: Make) -> None:

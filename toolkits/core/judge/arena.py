@@ -118,7 +118,8 @@ class Outputs(Memory):
     def unwritten(self) -> str:
         """Name of an output that still holds nothing but poison, or empty."""
         for place in self.places.values():
-            if place.nbytes and bool((self.span(place) == POISON).all()):
+            start = self.span(place)[:GUARD]
+            if place.nbytes and bool((start == POISON).all()) and bool((self.span(place) == POISON).all()):
                 return place.name
         return ""
 
