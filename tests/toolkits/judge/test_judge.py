@@ -93,3 +93,13 @@ async def test_the_judge_serves_the_next_solution_after_a_crash(evaluate: Evalua
     assert (await evaluate(cpp("*(volatile int*)8 = 1;"))).cause == "signal_11"
     result = await evaluate(cpp(LOOP))
     assert result.status is Status.PASSED, result.detail
+
+
+@pytest.mark.anyio
+async def test_a_stopped_worker_clock_is_caught_by_the_judges_own(evaluate: Evaluate) -> None:
+    cheat = (
+        "import sys, torch\n\nsys.modules['toolkits.core.judge.worker'].process_time_ns = lambda: 0\n\n"
+        "def scale(x, factor, y):\n    for _ in range(50):\n        torch.mul(x, factor, out=y)\n"
+    )
+    result = await evaluate(python(cheat), "full")
+    assert (result.status, result.cause) == (Status.REWARD_HACK, "clock_mismatch"), result.detail

@@ -87,3 +87,9 @@ def refuse_foul_play(candidate: Worker, result: Timed) -> None:
             "the work is done, or waited for, outside the measured process"
         )
         raise Rejected(Status.REWARD_HACK, Stage.TIMING, "clock_mismatch", what, result.workload.uuid)
+    if result.claims_lie():
+        what = (
+            f"the process used {result.unclaimed_ns() / 1e3:.0f} us of CPU a call beyond what its clock showed for the "
+            "function: the clock was changed, or work went on after the return"
+        )
+        raise Rejected(Status.REWARD_HACK, Stage.TIMING, "clock_mismatch", what, result.workload.uuid)

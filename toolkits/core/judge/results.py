@@ -10,7 +10,10 @@ from toolkits.core.judge.workers import Spent
 from toolkits.core.schema import BenchmarkResult, Interval, Measurement, Stage, Status, Verdict, Workload
 
 BLOCKED_LIMIT = 0.33
-CLOCK = "CPU time of the worker process, read by the judge; wall clock beside it"
+CLAIM_SLACK_NS, CLAIM_SLACK = 30_000, 0.01
+"""A worker's own clock is used while what it leaves unexplained stays below the larger of these, ns and share."""
+CLAIM_LIE_NS, CLAIM_LIE = 200_000, 0.2
+CLOCK = "CPU time by the worker's clock, borne out by the judge's clock of that process; wall clock beside it"
 REGIME = "run_only, warm cache: one call, outputs preallocated; no plan step, so plan included is the same"
 HINTS = {
     "output_not_written": "write every element of every output: they hold NaN (or -1) before each call",
@@ -53,8 +56,33 @@ class Timed:
 
     @property
     def ratios(self) -> list[float]:
-        """Baseline CPU time over candidate CPU time, a pair each."""
-        return [b.cpu_ns / c.cpu_ns for b, c in zip(self.baseline, self.candidate, strict=True)]
+        """Baseline time over candidate time, a pair each."""
+        return [b / c for b, c in zip(self._times(self.baseline), self._times(self.candidate), strict=True)]
+
+    def _times(self, spent: list[Spent]) -> list[float]:
+        """CPU times in ns: the workers' own clock where the judge's clock bears it out, else the judge's."""
+        if self.claims_hold():
+            return [float(s.cpu_ns) for s in spent]
+        return [max(s.outer_ns - self.asking_ns(self.baseline), 1.0) for s in spent]
+
+    @staticmethod
+    def asking_ns(spent: list[Spent]) -> float:
+        """What a request costs beside the function: the judge's clock less the worker's, median."""
+        return statistics.median(s.outer_ns - s.cpu_ns for s in spent)
+
+    def unclaimed_ns(self) -> float:
+        """CPU time a call that the candidate used and did not claim, beyond what asking costs the baseline."""
+        return self.asking_ns(self.candidate) - self.asking_ns(self.baseline)
+
+    def claims_hold(self) -> bool:
+        return self.unclaimed_ns() <= max(CLAIM_SLACK_NS, CLAIM_SLACK * self._outer_ns())
+
+    def claims_lie(self) -> bool:
+        """Whether the candidate used so much more than it claimed that its clock was tampered with or outlived."""
+        return self.unclaimed_ns() > max(CLAIM_LIE_NS, CLAIM_LIE * self._outer_ns())
+
+    def _outer_ns(self) -> float:
+        return statistics.median(s.outer_ns for s in self.candidate)
 
     def add(self, candidate: Spent, baseline: Spent, twin: Spent | None) -> None:
         self.candidate.append(candidate)
@@ -81,7 +109,7 @@ class Timed:
 
         On a busy machine single calls show such time; work that is done elsewhere shows it in every call.
         """
-        return sorted(max(0, s.wall_ns - s.cpu_ns - s.queued_ns) / s.wall_ns for s in self.candidate)
+        return sorted(max(0, s.wall_ns - s.outer_ns - s.queued_ns) / s.wall_ns for s in self.candidate)
 
     def clocks_disagree(self) -> bool:
         """Whether half of the calls show it: CPU time then proves nothing."""
@@ -93,10 +121,10 @@ class Timed:
             axes=self.workload.axes,
             status=Status.PASSED,
             cause="clock_mismatch" if self.clocks_disagree() else "",
-            latency_us=_median_us(s.cpu_ns for s in self.candidate),
-            baseline_us=_median_us(s.cpu_ns for s in self.baseline),
-            wall_us=_median_us(s.wall_ns for s in self.candidate),
-            baseline_wall_us=_median_us(s.wall_ns for s in self.baseline),
+            latency_us=_median_us(self._times(self.candidate)),
+            baseline_us=_median_us(self._times(self.baseline)),
+            wall_us=_median_us(s.wall_ns - self.asking_ns(self.baseline) for s in self.candidate),
+            baseline_wall_us=_median_us(s.wall_ns - self.asking_ns(self.baseline) for s in self.baseline),
             speedup=self.speedup(),
             aa_factor=self.aa_factor(),
             verdict=self.verdict(),
@@ -105,7 +133,7 @@ class Timed:
         )
 
 
-def _median_us(nanoseconds: Iterable[int]) -> float:
+def _median_us(nanoseconds: Iterable[float]) -> float:
     return round(statistics.median(nanoseconds) / 1e3, 2)
 
 

@@ -15,6 +15,7 @@ import traceback
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from time import process_time_ns
 from typing import Any
 
 import torch
@@ -67,7 +68,9 @@ def serve(channel: socket.socket) -> None:
             elif request["op"] == "warm":
                 _touch(memory[request["slot"]])
             elif request["op"] == "call":
+                started = process_time_ns()
                 answer = calls[request["slot"]](request["scalars"])
+                answer["cpu_ns"] = process_time_ns() - started
         except BaseException as error:
             answer = {"error": _describe(error)}
         channel.send(json.dumps(answer | {"id": request["id"], "nonce": request["nonce"]}).encode())

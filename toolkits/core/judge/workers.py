@@ -24,7 +24,6 @@ from toolkits.core.schema import CompileResult, Solution, Task
 MESSAGE_BYTES = 128_000
 LOAD_TIMEOUT_S = 60.0
 OUTPUT_KEEP = 4_000
-NOOPS = 15
 SETTLE_LIMIT_NS = 20_000_000
 
 
@@ -42,10 +41,14 @@ class WorkerFailure(Exception):
 
 @dataclass(frozen=True)
 class Spent:
-    """What one call cost, by the judge's clocks, net of the fixed cost of asking."""
+    """What one call cost."""
 
     cpu_ns: int
+    """CPU time of the function alone, by the worker's own clock: a claim, to be believed only beside `outer_ns`."""
+    outer_ns: int
+    """CPU time of the worker's process for the whole request, read by the judge."""
     wall_ns: int
+    """The judge's wall clock for the whole request."""
     queued_ns: int = 0
     """Time in which it, or the judge that waits for its answer, was ready to run but found no free core."""
 
@@ -71,12 +74,11 @@ class Worker:
             self._poll.register(fd, select.POLLIN)
         self._text = BoundedText(OUTPUT_KEEP)
         self._requests = 0
-        self._ask_cost = Spent(0, 0)
         self._outputs: dict[int, Outputs] = {}
         self.kernel_ns = 0
 
     def load(self, solution: Solution, build: CompileResult, timeout_s: float = LOAD_TIMEOUT_S) -> None:
-        """Load the entry function, then learn what a request that does nothing costs."""
+        """Load the entry function."""
         self._ask(
             {
                 "op": "load",
@@ -88,8 +90,6 @@ class Worker:
             },
             timeout_s,
         )
-        noops = [self._timed({"op": "noop"}, timeout_s) for _ in range(NOOPS)]
-        self._ask_cost = Spent(_median(s.cpu_ns for s in noops), _median(s.wall_ns for s in noops))
 
     def bind(self, slot: int, task: Task, axes: dict[str, int], inputs: Inputs, outputs: Outputs) -> None:
         """Give the worker a workload's memory."""
@@ -113,21 +113,20 @@ class Worker:
         """Run the function once on what the memory holds, into poisoned outputs."""
         self._outputs[slot].poison()
         self._ask({"op": "warm", "slot": slot}, LOAD_TIMEOUT_S)
-        gross = self._timed({"op": "call", "slot": slot, "scalars": scalars}, timeout_s)
-        cpu_ns, wall_ns = gross.cpu_ns - self._ask_cost.cpu_ns, gross.wall_ns - self._ask_cost.wall_ns
-        net = Spent(max(cpu_ns, 1), max(wall_ns, 1), gross.queued_ns)
-        self.kernel_ns += net.cpu_ns
-        return net
+        spent = self._timed({"op": "call", "slot": slot, "scalars": scalars}, timeout_s)
+        self.kernel_ns += spent.cpu_ns
+        return spent
 
     def _timed(self, request: dict[str, Any], timeout_s: float) -> Spent:
         try:
             queued = self._queued_ns()
-            cpu = time.clock_gettime_ns(self._cpu_clock)
+            outer = time.clock_gettime_ns(self._cpu_clock)
             wall = time.perf_counter_ns()
-            self._ask(request, timeout_s)
+            answer = self._ask(request, timeout_s)
             wall = time.perf_counter_ns() - wall
             self._settle()
-            return Spent(time.clock_gettime_ns(self._cpu_clock) - cpu, wall, self._queued_ns() - queued)
+            outer = time.clock_gettime_ns(self._cpu_clock) - outer
+            return Spent(_claim(answer, outer), outer, wall, self._queued_ns() - queued)
         except OSError as error:
             raise self._died() from error
 
@@ -140,7 +139,7 @@ class Worker:
     def _queued_ns(self) -> int:
         return sum(int(os.pread(fd, 128, 0).split()[1]) for fd in self._schedstats)
 
-    def _ask(self, request: dict[str, Any], timeout_s: float, fds: list[int] | None = None) -> None:
+    def _ask(self, request: dict[str, Any], timeout_s: float, fds: list[int] | None = None) -> dict[str, Any]:
         """Send a request and wait for its answer, draining the worker's output meanwhile."""
         self._requests += 1
         request |= {"id": self._requests, "nonce": secrets.token_hex(8)}
@@ -158,23 +157,23 @@ class Worker:
                 raise Cancelled
             if self._stdout in ready:
                 self._drain()
-            if self._channel.fileno() in ready and self._answered(request):
-                return
+            if self._channel.fileno() in ready and (answer := self._answer(request)):
+                return answer
 
-    def _answered(self, request: dict[str, Any]) -> bool:
-        """True when this packet is the answer to `request`; anything else on the channel is dropped."""
+    def _answer(self, request: dict[str, Any]) -> dict[str, Any] | None:
+        """The next packet if it answers `request`; anything else on the channel is dropped."""
         packet = self._channel.recv(MESSAGE_BYTES)
         if not packet:
             raise self._died()
         try:
             answer: Any = json.loads(packet)
         except ValueError:
-            return False
+            return None
         if not _belongs(answer, request):
-            return False
+            return None
         if "error" in answer:
             raise WorkerFailure("exception", str(answer["error"])[:2000], str(answer.get("status", "RUNTIME_ERROR")))
-        return True
+        return answer
 
     def _drain(self) -> bool:
         """Take what the solution printed; False when there is nothing more now."""
@@ -239,9 +238,10 @@ def _ends_soon(pid: int, patience_s: float = 0.05) -> bool:
     return False
 
 
-def _median(values: Any) -> int:
-    ordered = sorted(values)
-    return ordered[len(ordered) // 2]
+def _claim(answer: dict[str, Any], outer_ns: int) -> int:
+    """The worker's own figure, if it can be one: a positive number not above what the judge saw."""
+    claim = answer.get("cpu_ns")
+    return min(max(claim, 1), outer_ns) if isinstance(claim, int) else outer_ns
 
 
 def scalars_of(task: Task, inputs: dict[str, Any]) -> dict[str, Any]:

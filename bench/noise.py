@@ -1,0 +1,160 @@
+"""How often a kernel is called different from itself, and how small a true difference is found.
+
+    python -m bench.noise [--load]
+
+Every comparison is a whole evaluation by the judge. Candidate and baseline are two builds of one source, in which WORK
+is an exact number of dependent multiply-adds an element: a kernel is slower by a known amount and by nothing else.
+"""
+
+import argparse
+import statistics
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import anyio
+from rich.console import Console
+
+from toolkits.core.judge.client import Judge
+from toolkits.core.judge.request import EvaluationRequest
+from toolkits.core.process import started_process
+from toolkits.core.schema import BenchmarkResult, Solution, Task, Verdict
+from toolkits.core.toolkit import get_toolkit
+
+COMPARISONS = 200
+RUNS = 50
+BASE_WORK = 1000
+SLOWER_BY = (0.5, 1, 2, 3, 5)
+"""Percent."""
+REFERENCE = """
+import torch
+
+def make_inputs(axes, distribution, generator):
+    return {"x": torch.randn(axes["n"], generator=generator)}
+
+def reference(inputs):
+    return {"y": inputs["x"].double() * 2}
+
+def refresh(inputs, expected, generator):
+    return {"x": -inputs["x"]}, {name: -value for name, value in expected.items()}
+"""
+SOURCE = """
+#include "task.h"
+// copy COPY
+extern "C" void spin(const float* x, float* y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    float v = x[i];
+    for (int k = 0; k < WORK; ++k) v = v * 0.5f + x[i] * 0.5f;
+    y[i] = v + x[i];
+  }
+}
+"""
+
+
+def _task(folder: Path) -> Task:
+    (folder / "reference.py").write_text(REFERENCE, encoding="utf-8")
+    return Task.model_validate(
+        {
+            "name": "spin",
+            "title": "known work",
+            "op_type": "elementwise",
+            "description": "y = 2 x, slowly",
+            "axes": {"n": {"type": "var"}},
+            "inputs": {"x": {"shape": ["n"], "dtype": "float32"}},
+            "outputs": {"y": {"shape": ["n"], "dtype": "float32"}},
+            "checks": [{"output": "y", "rule": "rel_l2", "tolerance": 1e-5}],
+            "distributions": {"normal": {"description": "standard normal"}},
+            "correctness": [{"n": 7}],
+            "baselines": ["itself"],
+            "start": "itself",
+            "workloads": [{"uuid": "n512", "axes": {"n": 512}}],
+            "folder": folder,
+            "content_hash": "spin",
+        }
+    )
+
+
+def _solution(copy: str, work: int) -> Solution:
+    sources = {"spin.cpp": SOURCE.replace("COPY", copy)}
+    return Solution.model_validate(
+        {
+            "task": "spin",
+            "toolkit": "cpp",
+            "entry_point": "spin.cpp::spin",
+            "sources": sources,
+            "flags": [f"-DWORK={work}"],
+        }
+    )
+
+
+class Comparison:
+    """Evaluations of one kernel against its copy, with a known difference."""
+
+    def __init__(self, folder: Path, judge: Judge) -> None:
+        self._task, self._builds, self._judge = _task(folder), folder / "builds", judge
+        self._baseline = _solution("baseline", BASE_WORK)
+
+    async def run(self, percent: float, copy: str) -> BenchmarkResult:
+        """One evaluation of a kernel that is slower by `percent`."""
+        candidate = _solution(copy, round(BASE_WORK * (1 + percent / 100)))
+        toolkit = get_toolkit("cpp")
+        request = EvaluationRequest(
+            task=self._task,
+            candidate=candidate,
+            candidate_build=await toolkit.compile(self._task, candidate, self._builds),
+            baseline=self._baseline,
+            baseline_name="itself",
+            baseline_build=await toolkit.compile(self._task, self._baseline, self._builds),
+        )
+        return await self._judge.evaluate(request, lambda what, share: None)
+
+
+async def measure(console: Console, folder: Path) -> None:
+    judge = Judge()
+    comparison = Comparison(folder, judge)
+    started = time.monotonic()
+    results = [await comparison.run(0, "itself") for _ in range(COMPARISONS)]
+    console.print(f"a kernel against itself, {COMPARISONS} comparisons: {_verdicts(results)}")
+    console.print(f"  {(time.monotonic() - started) / COMPARISONS:.2f} s a comparison, {_spread(results)}")
+    for percent in SLOWER_BY:
+        slower = [await comparison.run(percent, "itself") for _ in range(RUNS)]
+        found = sum(result.verdict is Verdict.SLOWER for result in slower) / RUNS
+        console.print(f"{percent} % slower, {RUNS} comparisons: called slower in {found:.0%}; {_verdicts(slower)}")
+    await judge.close()
+
+
+def _verdicts(results: list[BenchmarkResult]) -> str:
+    counts = Counter(str(result.verdict or result.status) for result in results)
+    return ", ".join(f"{name} {count}" for name, count in counts.most_common())
+
+
+def _spread(results: list[BenchmarkResult]) -> str:
+    ratios = sorted(result.speedup.value for result in results if result.speedup)
+    pairs = statistics.median(m.pairs for result in results for m in result.measurements)
+    return (
+        f"{pairs:.0f} pairs, ratios {ratios[len(ratios) // 20]:.3f} to {ratios[-1 - len(ratios) // 20]:.3f} (5 to 95 %)"
+    )
+
+
+async def _loaded(console: Console, folder: Path, load: bool) -> None:
+    """With `load`, one busy process a core runs beside the measurement."""
+    if not load:
+        await measure(console, folder)
+        return
+    spin = [sys.executable, "-c", "while True: pass"]
+    async with started_process(spin, cwd=folder), started_process(spin, cwd=folder):
+        await measure(console, folder)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--load", action="store_true", help="keep both cores busy meanwhile")
+    load = parser.parse_args().load
+    with tempfile.TemporaryDirectory() as folder:
+        anyio.run(_loaded, Console(width=100), Path(folder), load)
+
+
+if __name__ == "__main__":
+    main()
