@@ -8,12 +8,13 @@ A rule returns a Finding. Non-finite values must stand exactly where the referen
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
 from toolkits.core.judge.inputs import Case
+from toolkits.core.judge.patterns import describe
 from toolkits.core.schema import Check, Task
 
 Tensor = torch.Tensor
@@ -49,8 +50,14 @@ def check_outputs(task: Task, case: Case, outputs: dict[str, Tensor]) -> Finding
     for check in task.checks:
         finding = apply(check, case, outputs[check.output], scale)
         if not finding.ok:
-            return finding
+            return _with_pattern(task, case, finding, outputs[check.output])
     return None
+
+
+def _with_pattern(task: Task, case: Case, finding: Finding, got: Tensor) -> Finding:
+    axes = task.outputs[finding.output].shape or []
+    pattern = describe(got, case.expected[finding.output], finding.tolerance, axes)
+    return replace(finding, where=f"{finding.where}; {pattern}")
 
 
 def spot_check(task: Task, case: Case, outputs: dict[str, Tensor]) -> Finding | None:
