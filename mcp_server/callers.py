@@ -2,8 +2,10 @@
 
 import hmac
 from dataclasses import dataclass
+from pathlib import Path
 
 from mcp_server.ledger import Ledger, RoleRow
+from mcp_server.workspace import worktree_of
 from toolkits.core.errors import LabError
 
 
@@ -19,6 +21,11 @@ class Caller:
     @property
     def role_id(self) -> str:
         return self.role.id if self.role else ""
+
+    @property
+    def worktree(self) -> Path | None:
+        """Where the relative paths of a role start; None: those of all others start at the working directory."""
+        return worktree_of(self.role.folder) if self.role else None
 
     def require_admin(self, what: str) -> None:
         if not self.admin:

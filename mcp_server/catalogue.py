@@ -33,6 +33,8 @@ MAX_LESSON = 8_000
 MAX_HISTORY = 7_000
 """Characters of one answer; the rest is read by the next call."""
 MAX_EVENTS = 200
+MAX_NOTE = 4_000
+"""Characters of a role's note: every later reader of the history pays for it."""
 
 
 class Catalogue:
@@ -138,6 +140,8 @@ class Catalogue:
         """Add an event to the caller's run; a role writes notes only."""
         if not caller.admin and kind != "note":
             raise LabError(f"only kind 'note' may be written here, not {kind!r}: the lab writes the others itself")
+        if not caller.admin and len(body) > MAX_NOTE:
+            raise InvalidInput(f"the note has {len(body)} characters, {MAX_NOTE} are the most: put the rest in a file")
         return self.ledger.append(caller.run, kind, json_mapping(body, "body"), caller.role_id)
 
     # --- roles ------------------------------------------------------------------------------------------------------

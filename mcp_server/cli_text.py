@@ -15,6 +15,8 @@ from mcp_server.wire import slim
 from toolkits.core.schema import Record
 
 WIDTH = 100
+PROSE = ("title", "variants", "what", "title and symptom")
+"""Columns that may break lines; names, ids and figures are copied by hand and stay whole."""
 BODY_KEYS = ("status", "verdict", "speedup", "cause", "variant", "parameters", "outcome", "diagnosis", "note", "title")
 """What a line of history shows of an event; --json shows all."""
 
@@ -60,7 +62,7 @@ def progress() -> Generator[Report]:
 def _table(*columns: str) -> Table:
     table = Table(width=WIDTH, box=None, pad_edge=False)
     for column in columns:
-        table.add_column(column, overflow="fold")
+        table.add_column(column, no_wrap=column not in PROSE, overflow="fold")
     return table
 
 
@@ -110,7 +112,7 @@ def _brief(value: object) -> str:
 
 
 def _lessons(answer: LessonsAnswer) -> Table:
-    table = _table("lesson", "title", "symptom")
+    table = _table("lesson", "title and symptom")
     for line in answer.lessons:
-        table.add_row(line.slug, line.title, line.symptom)
+        table.add_row(line.slug, Text(f"{line.title}. {line.symptom}"))
     return table

@@ -50,9 +50,9 @@ class Jobs:
         self._live: dict[str, _Live] = {}
         self._closing = False
 
-    def start(self, kind: JobKind, key: str, run: str, role: str, request: Json, work: Work) -> str:
-        """Start `work`, or join the same work already in flight; gives the job's id."""
-        row, joined = self._ledger.open_job(kind, key, run, role, request, this_process())
+    def start(self, kind: JobKind, key: str, run: str, role: str, request: Json, work: Work, cap: int = 0) -> str:
+        """Start `work`, or join the same work already in flight; gives the job's id. `cap` is that of `open_job`."""
+        row, joined = self._ledger.open_job(kind, key, run, role, request, this_process(), cap)
         if not joined:
             task = asyncio.create_task(self._run(row.id, work), name=row.id)
             self._live[row.id] = _Live(task)

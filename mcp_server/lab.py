@@ -1,53 +1,34 @@
 """The data flow of compile, benchmark and profile, top to bottom. Knows neither MCP nor a terminal."""
 
+import asyncio
 import hashlib
 import json
 import logging
 import time
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Literal
+
+import anyio
 
 from mcp_server import answers
 from mcp_server.callers import Caller, Callers
 from mcp_server.catalogue import Catalogue
+from mcp_server.experiment import Experiment, Mode
 from mcp_server.jobs import Jobs, Report, Say, Work
-from mcp_server.schema import BenchmarkAnswer, CompileAnswer, JobAnswer, JobKind, ProfileAnswer
+from mcp_server.schema import BenchmarkAnswer, CompileAnswer, JobAnswer, JobKind, ProfileAnswer, RunAnswer
 from mcp_server.workspace import Workspace
 from toolkits.core.device import lease
-from toolkits.core.errors import BudgetExhausted, HarnessError, InvalidInput, LabError, NotInWorkspace
+from toolkits.core.errors import HarnessError, InvalidInput, LabError, NotInWorkspace
 from toolkits.core.judge.client import Judge
 from toolkits.core.judge.request import EvaluationRequest
 from toolkits.core.schema import BenchmarkResult, CompileResult, Json, ProfileReport, Solution, Task, Workload
 from toolkits.core.toolkit import get_toolkit
 
-Mode = Literal["check", "full"]
 WAIT_S = 45.0
 """Default wait of a call; long work goes on after it."""
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """One candidate to be judged against one baseline."""
-
-    task: Task
-    solution: Solution
-    baseline_name: str
-    baseline: Solution
-    mode: Mode
-    fresh: bool
-    path: str
-    """As the caller gave it."""
-
-    @property
-    def key(self) -> tuple[str, ...]:
-        """The same content is the same work."""
-        return (self.task.content_hash, self.solution.id, self.mode, self.baseline.id, str(self.fresh))
 
 
 class Lab(Catalogue):
@@ -57,13 +38,35 @@ class Lab(Catalogue):
         super().__init__(workspace, callers, url)
         self.jobs = Jobs(self.ledger)
         self._judge = Judge()
-        self._at_work: dict[str, int] = {}
+        self._warming: asyncio.Task[None] | None = None
+        self._closing = False
 
     async def close(self) -> None:
         """End every role, every job and the judge process."""
+        self._closing = True
         await super().close()
         await self.jobs.close()
+        if self._warming:
+            self._warming.cancel()
+            await asyncio.wait({self._warming})
         await self._judge.close()
+
+    async def open_run(self, caller: Caller, run: str, task: str, config: str) -> RunAnswer:
+        """As the catalogue does; a run will measure, so the judge starts meanwhile."""
+        answer = await super().open_run(caller, run, task, config)
+        self._warm_judge()
+        return answer
+
+    def _warm_judge(self) -> None:
+        """Start the judge in the background: loading torch takes seconds that no evaluation should wait for."""
+        if not self._closing and (self._warming is None or self._warming.done()):
+            self._warming = asyncio.create_task(self._started_judge(), name="start of the judge")
+
+    async def _started_judge(self) -> None:
+        try:
+            await self._judge.start()
+        except (LabError, OSError, TimeoutError, anyio.EndOfStream, anyio.IncompleteRead) as error:
+            log.warning("the judge did not start, the first evaluation will try again: %r", error)
 
     # --- compile ----------------------------------------------------------------------------------------------------
 
@@ -72,7 +75,7 @@ class Lab(Catalogue):
     ) -> CompileAnswer:
         """Build a solution; the compiler's answer."""
         wanted = self.workspace.task(task)
-        solution = self.workspace.solution(wanted, path)
+        solution = self.workspace.solution(wanted, path, caller.worktree)
         get_toolkit(solution.toolkit)
         key = (wanted.content_hash, solution.id)
         job = self._start(caller, "compile", key, {"task": task, "path": path}, partial(self._built, wanted, solution))
@@ -100,36 +103,29 @@ class Lab(Catalogue):
         report: Report | None = None,
     ) -> BenchmarkAnswer:
         """Judge a solution against a baseline: build both, check, time, record."""
-        experiment = self._experiment(task, path, mode, baseline, fresh)
-        self._afford(caller)
+        experiment = self._experiment(caller, task, path, mode, baseline, fresh)
         request: Json = {"task": task, "path": path, "mode": mode, "baseline": baseline, "fresh": fresh}
         work = partial(self._benchmark, caller, experiment)
-        job = self._start(caller, "benchmark", experiment.key, request, work)
+        cap = caller.role.evaluations if caller.role else 0
+        job = self._start(caller, "benchmark", experiment.key, request, work, cap)
         return answers.of_kind(BenchmarkAnswer, await self.jobs.wait(job, wait_s, report))
 
-    def _experiment(self, task: str, path: str, mode: Mode, baseline: str, fresh: bool) -> Experiment:
+    def _experiment(self, caller: Caller, task: str, path: str, mode: Mode, baseline: str, fresh: bool) -> Experiment:
         wanted = self.workspace.task(task)
-        solution = self.workspace.solution(wanted, path)
+        solution = self.workspace.solution(wanted, path, caller.worktree)
         name = baseline or wanted.baselines[0]
-        against = self.workspace.solution(wanted, name)
+        against = self.workspace.solution(wanted, name, caller.worktree)
         get_toolkit(solution.toolkit)
         return Experiment(wanted, solution, Path(name).name, against, mode, fresh, path)
 
     async def _benchmark(self, caller: Caller, experiment: Experiment, job: str, say: Say) -> Json:
-        self._at_work[caller.role_id] = self._at_work.get(caller.role_id, 0) + 1
-        try:
-            return await self._evaluated(caller, experiment, job, say)
-        finally:
-            self._at_work[caller.role_id] -= 1
-
-    async def _evaluated(self, caller: Caller, experiment: Experiment, job: str, say: Say) -> Json:
         started = time.monotonic()
         say("compiling", 0)
         build = await self._build(experiment.task, experiment.solution)
         result = await self._judged(experiment, build, say)
         result = result.model_copy(update={"log_path": self._write_log(job, build, result)})
         answer = _stored(answers.judged(job, result))
-        event = self._event(experiment, result, time.monotonic() - started)
+        event = experiment.event(self.workspace, result, time.monotonic() - started)
         self.workspace.store(experiment.solution)
         evaluation = self.ledger.record_evaluation(
             job, caller.run, caller.role_id, experiment.solution, result, answer, event
@@ -157,6 +153,9 @@ class Lab(Catalogue):
             except HarnessError as error:
                 log.warning("judging again after a failure of the lab: %s", error)
                 return await self._judge.evaluate(request, say)
+            except asyncio.CancelledError:
+                self._warm_judge()  # the one that was at work is killed, and whoever comes next wants another
+                raise
 
     async def _baseline_build(self, experiment: Experiment) -> CompileResult:
         build = await self._build(experiment.task, experiment.baseline)
@@ -166,47 +165,6 @@ class Lab(Catalogue):
                 f"{answers.first_error(build.diagnostics) or answers.clip(build.log, 500)}"
             )
         return build
-
-    def _afford(self, caller: Caller) -> None:
-        """A role may not start more evaluations than it was given; those in flight count."""
-        role = caller.role
-        if role is None or role.evaluations == 0:
-            return
-        used = self.ledger.count_evaluations(caller.run, role.id) + self._at_work.get(role.id, 0)
-        if used >= role.evaluations:
-            raise BudgetExhausted(
-                f"role {role.name} has used all {role.evaluations} evaluations it was given: "
-                "end your turn with what you have learned; results so far are in read_history"
-            )
-
-    def _event(self, experiment: Experiment, result: BenchmarkResult, seconds: float) -> Json:
-        """The history's row about an evaluation; the ledger adds its id."""
-        solution = experiment.solution
-        return {
-            "task": result.task,
-            "solution": result.solution,
-            "mode": result.mode,
-            "status": result.status,
-            "verdict": result.verdict,
-            "speedup": result.speedup.model_dump() if result.speedup else None,
-            "worst": result.worst,
-            "cause": result.cause,
-            "baseline": result.baseline,
-            "fresh": experiment.fresh,
-            "path_name": Path(experiment.path).name,
-            "parameters": solution.chosen(),
-            "toolkit": solution.toolkit,
-            "variant": self._variant(experiment.task, solution),
-            "seconds": round(seconds, 3),
-        }
-
-    def _variant(self, task: Task, solution: Solution) -> str:
-        """The solution of the task that has these sources, whatever values its tunables have; else empty."""
-        for name in self.workspace.solutions(task):
-            with suppress(LabError):  # a neighbour that does not read is not this candidate's problem
-                if self.workspace.solution(task, name).sources == solution.sources:
-                    return name
-        return ""
 
     # --- profile ----------------------------------------------------------------------------------------------------
 
@@ -224,15 +182,16 @@ class Lab(Catalogue):
         if bool(command) == bool(task and path):
             raise InvalidInput("give either `task` and `path` of a solution, or a `command`")
         if command:
-            work = partial(self._profiled_command, caller, list(command))
-            job = self._start(caller, "profile", tuple(command), {"command": list(command)}, work)
+            folder = caller.worktree or Path.cwd()
+            work = partial(self._profiled_command, caller, list(command), folder)
+            job = self._start(caller, "profile", (str(folder), *command), {"command": list(command)}, work)
         else:
             job = self._profile_solution(caller, task, path, workload)
         return answers.of_kind(ProfileAnswer, await self.jobs.wait(job, wait_s, report))
 
     def _profile_solution(self, caller: Caller, task: str, path: str, workload: str) -> str:
         wanted = self.workspace.task(task)
-        solution = self.workspace.solution(wanted, path)
+        solution = self.workspace.solution(wanted, path, caller.worktree)
         named = {w.uuid: w for w in wanted.workloads}
         if workload and workload not in named:
             raise NotInWorkspace(f"task {task} has no workload {workload!r}: it has {', '.join(named)}")
@@ -252,11 +211,11 @@ class Lab(Catalogue):
         report = await profiling.profile_solution(task, solution, workload, self.workspace.builds, folder)
         return self._profiled(caller, job, report, {"task": task.name, "workload": workload.uuid})
 
-    async def _profiled_command(self, caller: Caller, command: list[str], job: str, say: Say) -> Json:
+    async def _profiled_command(self, caller: Caller, command: list[str], folder: Path, job: str, say: Say) -> Json:
         from toolkits.core import profiling  # only now: the start of a server does not pay for it
 
         say("profiling", 0)
-        report = await profiling.profile_command(command, Path.cwd(), self.workspace.profile_folder(job))
+        report = await profiling.profile_command(command, folder, self.workspace.profile_folder(job))
         return self._profiled(caller, job, report, {})
 
     def _profiled(self, caller: Caller, job: str, report: ProfileReport, about: Json) -> Json:
@@ -281,14 +240,16 @@ class Lab(Catalogue):
     async def cancel(self, caller: Caller, job: str) -> JobAnswer:
         """End a job, in whichever process it runs."""
         row = self.ledger.job(job)
-        if caller.role and row.role != caller.role_id:
-            raise LabError(f"job {job} belongs to another role: a role cancels only its own jobs")
+        if caller.role and (row.role != caller.role_id or row.shared):
+            raise LabError(f"job {job} is not yours alone: a role cancels only what nobody else asked for")
         return answers.of_job(await self.jobs.cancel(job))
 
-    def _start(self, caller: Caller, kind: JobKind, key: tuple[str, ...], request: Json, work: Work) -> str:
+    def _start(
+        self, caller: Caller, kind: JobKind, key: tuple[str, ...], request: Json, work: Work, cap: int = 0
+    ) -> str:
         """The id of the job, new or joined: within a run the same content is one job."""
         digest = hashlib.sha256(json.dumps([kind, caller.run, *key]).encode()).hexdigest()
-        return self.jobs.start(kind, digest, caller.run, caller.role_id, request, work)
+        return self.jobs.start(kind, digest, caller.run, caller.role_id, request, work, cap)
 
     def _write_log(self, job: str, build: CompileResult, result: BenchmarkResult | None = None) -> str:
         """The whole compiler output, and the whole result as JSON, for whoever wants more than the answer."""

@@ -7,7 +7,7 @@ import sqlite3
 from mcp_server.ledger_schema import JobRow
 from mcp_server.ledger_store import Store, now, owner_alive, packed, plain
 from mcp_server.schema import JobKind, JobState
-from toolkits.core.errors import NotInWorkspace
+from toolkits.core.errors import BudgetExhausted, NotInWorkspace
 from toolkits.core.schema import Json
 
 ORPHANED = "the server that ran it ended before it was done: ask again"
@@ -17,15 +17,26 @@ _OPEN = "state IN ('queued', 'running')"
 class JobStore(Store):
     """Who works on what, and what came of it."""
 
-    def open_job(self, kind: JobKind, key: str, run: str, role: str, request: Json, owner: str) -> tuple[JobRow, bool]:
-        """A new queued job, or (True) the one that a living process already works on under the same key."""
+    def open_job(
+        self, kind: JobKind, key: str, run: str, role: str, request: Json, owner: str, cap: int = 0
+    ) -> tuple[JobRow, bool]:
+        """A new queued job, or (True) the one that a living process already works on under the same key.
+
+        `cap` bounds the role's evaluations, those in flight included; joining costs none.
+        """
         with self._writing() as db:
             for row in db.execute(f"SELECT * FROM jobs WHERE key = ? AND cancel = 0 AND {_OPEN}", (key,)):
                 if owner_alive(row["owner"]):
-                    return _job_row(row), True
+                    db.execute("UPDATE jobs SET shared = 1 WHERE id = ? AND role <> ?", (row["id"], role))
+                    return _job_row(_found(db, row["id"])), True
+            if cap and _evaluations(db, run, role) >= cap:
+                raise BudgetExhausted(
+                    f"this role has used all {cap} evaluations it was given: "
+                    "end your turn with what you have learned; results so far are in read_history"
+                )
             id, at = f"j{secrets.token_hex(6)}", now()
             db.execute(
-                "INSERT INTO jobs VALUES (?, ?, ?, ?, ?, 'queued', ?, ?, ?, NULL, '', 0, ?)",
+                "INSERT INTO jobs VALUES (?, ?, ?, ?, ?, 'queued', ?, ?, ?, NULL, '', 0, ?, 0)",
                 (id, kind, key, run, role, owner, at, packed(request), at),
             )
             return _job_row(_found(db, id)), False
@@ -58,6 +69,11 @@ class JobStore(Store):
             _found(db, id)
             db.execute("UPDATE jobs SET cancel = 1 WHERE id = ?", (id,))
 
+    def cancel_jobs(self, role: str) -> None:
+        """Ask for the end of all that the role alone has running."""
+        with self._writing() as db:
+            db.execute(f"UPDATE jobs SET cancel = 1 WHERE role = ? AND shared = 0 AND {_OPEN}", (role,))
+
     def cancel_requested(self, id: str) -> bool:
         with self._reading() as db:
             return bool(_found(db, id)["cancel"])
@@ -70,6 +86,13 @@ def end_job(db: sqlite3.Connection, id: str, state: JobState, answer: Json | Non
         f"UPDATE jobs SET state = ?, answer = ?, error = ?, heartbeat = ? WHERE id = ? AND {_OPEN}",
         (state, text, plain(error), now(), id),
     )
+
+
+def _evaluations(db: sqlite3.Connection, run: str, role: str) -> int:
+    """Recorded by the role, or under way."""
+    recorded = db.execute("SELECT count(*) FROM evaluations WHERE run = ? AND role = ?", (run, role)).fetchone()[0]
+    query = f"SELECT owner FROM jobs WHERE run = ? AND role = ? AND kind = 'benchmark' AND {_OPEN}"
+    return int(recorded) + sum(owner_alive(row["owner"]) for row in db.execute(query, (run, role)))
 
 
 def _found(db: sqlite3.Connection, id: str) -> sqlite3.Row:

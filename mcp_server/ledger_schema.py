@@ -27,6 +27,8 @@ class JobRow(Record):
     """What the work is about: an open job with the same key is joined, not repeated."""
     run: str
     role: str
+    shared: bool
+    """Another than `role` joined it, so the end of the role does not end it."""
     state: JobState
     owner: str
     """`pid:start_ticks` of the server that does the work."""
@@ -117,5 +119,6 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE TRIGGER evaluations_are_final BEFORE UPDATE ON evaluations"
         " BEGIN SELECT raise(ABORT, 'evaluations are append-only'); END",
     ),
+    ("ALTER TABLE jobs ADD COLUMN shared INTEGER NOT NULL DEFAULT 0",),
 )
 """Statements that lead from version n to n + 1; only ever added to."""

@@ -13,6 +13,7 @@ import anyio.abc
 
 from mcp_server.agents.agent import Agent, AgentEvent
 from mcp_server.schema import RoleState
+from mcp_server.workspace import worktree_of
 from toolkits.core.process import BoundedText, interrupt_group, kill_group, started_process
 from toolkits.core.schema import Json
 
@@ -88,7 +89,7 @@ class RoleProcess:
     async def run(self, started: Callable[[int], None]) -> RoleExit:
         """`started` gets the process id at once."""
         errors, returncode = BoundedText(), -1
-        worktree = self._folder / "worktree"
+        worktree = worktree_of(self._folder)
         async with started_process(
             self._command, cwd=worktree, env=self._environment, stderr=subprocess.PIPE
         ) as process:

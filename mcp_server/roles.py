@@ -23,7 +23,7 @@ from mcp_server.ledger import EvaluationRow, Ledger, RoleRow
 from mcp_server.role_meter import Meter
 from mcp_server.role_process import GRACE_S, RoleProcess
 from mcp_server.schema import RoleAnswer, RoleState
-from mcp_server.workspace import Workspace
+from mcp_server.workspace import Workspace, worktree_of
 from toolkits.core.errors import InvalidInput
 from toolkits.core.process import interrupt_group
 from toolkits.core.schema import Json, Status
@@ -153,7 +153,7 @@ class Roles:
             raise InvalidInput(
                 f"the charter is for task {read.task!r} of run {read.run!r}; this is {task!r} of {run!r}"
             )
-        (folder / "worktree").mkdir(exist_ok=True)
+        worktree_of(folder).mkdir(exist_ok=True)
         (folder / "notes.md").touch()
         (folder / "result.json").unlink(missing_ok=True)
         (folder / "charter.md").write_text(render(read.model_copy(update={"task": task, "run": run})), encoding="utf-8")
@@ -205,8 +205,9 @@ class Roles:
             live.started.set()
 
     def _end(self, row: RoleRow, state: RoleState, note: str, evidence: Json) -> None:
-        """Record the end once, with what the role achieved."""
+        """Record the end once, with what the role achieved; what it left running would only slow the others."""
         self._ledger.set_role(row.id, state, note)
+        self._ledger.cancel_jobs(row.id)
         answer = self.answer(row.id)
         self._ledger.append(row.run, "role_ended", answer.model_dump(mode="json") | evidence, row.id)
         text = json.dumps(answer.model_dump(mode="json") | evidence, indent=2)

@@ -34,7 +34,13 @@ from toolkits.core.errors import LabError
 from toolkits.core.schema import Lesson
 
 TaskName = Annotated[str, Field(description="Name of a task, from list_tasks.")]
-Path = Annotated[str, Field(description="Folder of a solution, or the name of one that comes with the task.")]
+Path = Annotated[
+    str,
+    Field(
+        description="Folder of a solution (a relative one starts at your working directory, a role's at its worktree), "
+        "or the name of one that comes with the task."
+    ),
+]
 WaitS = Annotated[float, Field(description="Seconds to wait for the end, at most 50; the job goes on afterwards.")]
 Workload = Annotated[str, Field(description="uuid of a workload of the task; empty: the first.")]
 Command = Annotated[tuple[str, ...], Field(description="Any command line instead of a solution: program, arguments.")]

@@ -44,7 +44,12 @@ def open_lab(root: Path, url: str = "", admin_token: str = "") -> Lab:
     """The lab on a workspace root, for whom the environment's token names."""
     workspace = Workspace(root)
     ledger = Ledger(workspace.database)
-    return Lab(workspace, Callers(ledger, admin_token, os.environ.get("KERNEL_LAB_TOKEN", "")), url)
+    return Lab(workspace, Callers(ledger, admin_token, _secret("KERNEL_LAB_TOKEN")), url)
+
+
+def _secret(name: str) -> str:
+    """Taken out of the environment, which compilers, candidates and profiled programs inherit."""
+    return os.environ.pop(name, "")
 
 
 def server_of(lab: Lab, verifier: TokenVerifier | None = None) -> MCPServer:
@@ -59,7 +64,7 @@ def serve_stdio(root: Path) -> None:
 
 
 async def _stdio(root: Path) -> None:
-    lab = open_lab(root, admin_token=os.environ.get("KERNEL_LAB_ADMIN_TOKEN", ""))
+    lab = open_lab(root, admin_token=_secret("KERNEL_LAB_ADMIN_TOKEN"))
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_end_on_signal, lab)
@@ -80,7 +85,7 @@ async def _end_on_signal(lab: Lab) -> None:
 
 def serve_http(root: Path, host: str, port: int) -> None:
     """Until SIGINT or SIGTERM. The first line on stdout names the address and the process."""
-    token = os.environ.get("KERNEL_LAB_ADMIN_TOKEN", "")
+    token = _secret("KERNEL_LAB_ADMIN_TOKEN")
     with _listening(host, port) as listener:
         url = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}{PATH}"
         if not token:
@@ -133,8 +138,10 @@ def _listening(host: str, port: int) -> socket.socket:
 def _tell_how_to_connect(url: str, token: str) -> None:
     _write(
         sys.stderr,
-        f"KERNEL_LAB_ADMIN_TOKEN is not set, so this server made a token of its own. For example:\n"
-        f'  claude mcp add -t http kernel-lab {url} -H "Authorization: Bearer {token}"',
+        "KERNEL_LAB_ADMIN_TOKEN is not set, so this server made a token that ends with it. For example:\n"
+        f'  claude mcp add -t http kernel-lab {url} -H "Authorization: Bearer {token}"\n'
+        f"  codex mcp add kernel-lab --url {url} --bearer-token-env-var KERNEL_LAB_ADMIN_TOKEN\n"
+        f"  export KERNEL_LAB_ADMIN_TOKEN={token}   # where codex runs",
     )
 
 

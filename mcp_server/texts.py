@@ -1,5 +1,7 @@
 """The same facts as the structured answers, as compact text for clients that show only text."""
 
+import json
+
 from mcp_server.answers import ratio
 from mcp_server.schema import (
     BenchmarkAnswer,
@@ -37,7 +39,7 @@ def _lines(answer: Record) -> list[str]:
         case BenchmarkAnswer():
             return _benchmark(answer)
         case CompileAnswer():
-            return [answer.summary, *map(_diagnostic, answer.diagnostics), _named("log", answer.log_path)]
+            return _compiled(answer)
         case ProfileAnswer():
             return _profile(answer)
         case JobAnswer():
@@ -47,7 +49,7 @@ def _lines(answer: Record) -> list[str]:
         case TaskDescription():
             return _description(answer)
         case LessonsAnswer():
-            return [*(f"{line.slug}: {line.title}" for line in answer.lessons), "", answer.text]
+            return [*(f"{line.slug}: {line.title} {line.symptom}" for line in answer.lessons), "", answer.text]
         case LessonAdded():
             return [f"added {answer.lesson.slug} at {answer.path}"]
         case HistoryAnswer():
@@ -69,12 +71,26 @@ def _benchmark(answer: BenchmarkAnswer) -> list[str]:
     noise = f"noise: A/A factor up to {answer.aa_factor:g}" if answer.aa_factor else ""
     return [
         answer.summary,
+        # The summary has the beginning and the end of what is long.
+        "" if answer.detail in answer.summary else answer.detail,
+        "" if answer.hint in answer.summary else _named("hint", answer.hint),
         *map(_workload, answer.workloads),
         noise,
         *map(_diagnostic, answer.diagnostics),
+        *_about(answer),
+        _named("baseline", answer.baseline),
         _named("evaluation", answer.evaluation),
         _named("log", answer.log_path),
     ]
+
+
+def _compiled(answer: CompileAnswer) -> list[str]:
+    return [answer.summary, *map(_diagnostic, answer.diagnostics), *_about(answer), _named("log", answer.log_path)]
+
+
+def _about(answer: BenchmarkAnswer | CompileAnswer) -> list[str]:
+    """The ids, once there is a solution to speak of."""
+    return [f"solution: {answer.solution} (job {answer.job})"] if answer.solution else []
 
 
 def _workload(line: WorkloadLine) -> str:
@@ -100,13 +116,18 @@ def _profile(answer: ProfileAnswer) -> list[str]:
         " ".join(counters),
         *(f"  {h.share:.0%} {h.file}:{h.line} {h.source.strip()}" for h in answer.hot_lines),
         *answer.notes,
+        f"profiled {answer.target} with {answer.tool} (job {answer.job})" if answer.tool else "",
         _named("raw report", answer.raw_report),
     ]
 
 
 def _task(line: TaskLine) -> str:
     variants = f"; variants {', '.join(line.variants)}" if line.variants else ""
-    return f"{line.name}: {line.title} ({line.workloads} workloads; start {line.start}{variants})"
+    baselines = ", ".join(line.baselines)
+    return (
+        f"{line.name}: {line.title} ({line.op_type}; {line.workloads} workloads; baselines {baselines}; "
+        f"start {line.start}{variants})"
+    )
 
 
 def _description(task: TaskDescription) -> list[str]:
@@ -127,8 +148,11 @@ def _description(task: TaskDescription) -> list[str]:
 
 
 def _solution(line: SolutionLine) -> str:
-    tunables = "; ".join(f"{name} in {t.values} (default {t.default})" for name, t in line.tunables.items())
-    return f"{line.name} ({line.toolkit}) at {line.path}: {line.description} {tunables}".strip()
+    tunables = [
+        f"\n    {name} in {t.values} (default {t.default}) {t.description}".rstrip()
+        for name, t in line.tunables.items()
+    ]
+    return f"{line.name} ({line.toolkit}) at {line.path}: {line.description}{''.join(tunables)}"
 
 
 def _list(title: str, lines: list[str]) -> list[str]:
@@ -144,7 +168,8 @@ def _run(answer: RunAnswer) -> list[str]:
     state = "finished" if answer.finished else "open"
     return [
         f"run {answer.run} on {answer.task}: {how}, {state}; {answer.evaluations} evaluations, "
-        f"USD {answer.spent_usd:.2f}, {answer.spent_tokens} tokens; folder {answer.folder}"
+        f"USD {answer.spent_usd:.2f}, {answer.spent_tokens} tokens; folder {answer.folder}",
+        f"config: {json.dumps(answer.config)}",
     ]
 
 
@@ -159,7 +184,11 @@ def _role(answer: RoleAnswer) -> list[str]:
 
 
 def _devices(answer: DevicesAnswer) -> list[str]:
-    devices = [f"{d.name} ({d.kind}): {d.description}{', busy' if d.busy else ''}" for d in answer.devices]
+    devices = [
+        f"{d.name} ({d.kind}): {d.description}, {d.cores} cores, {d.memory_gb} GB, {' '.join(d.features)}"
+        f"{', busy' if d.busy else ''}"
+        for d in answer.devices
+    ]
     toolkits = [f"toolkit {name}: {missing or 'usable'}" for name, missing in answer.toolkits.items()]
     return [*devices, *toolkits, *(f"profiler {name}: {m or 'usable'}" for name, m in answer.profilers.items())]
 

@@ -1,6 +1,7 @@
 """How a function becomes an MCP tool here: closed arguments, readable errors, small structured and text results."""
 
 import functools
+import json
 from collections.abc import Awaitable, Callable
 from difflib import get_close_matches
 from typing import Any, ParamSpec
@@ -32,6 +33,7 @@ class ClosedTool(Tool):
 
     async def run(self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False) -> Any:
         try:
+            _check_text(arguments)
             self.fn_metadata.validate_arguments(arguments)
         except ValidationError as error:
             raise ToolError(_explained(self.fn_metadata.arg_model, error)) from error
@@ -76,6 +78,16 @@ def _readable(function: Callable[P, Awaitable[CallToolResult]]) -> Callable[P, A
             raise ToolError(str(error)) from error
 
     return call
+
+
+def _check_text(arguments: dict[str, Any]) -> None:
+    """JSON can carry half of a surrogate pair, which no file, database or terminal accepts."""
+    try:
+        json.dumps(arguments, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise ToolError(
+            "an argument holds half of a surrogate pair, which is no text: send whole characters"
+        ) from error
 
 
 def _explained(arguments: type[BaseModel], error: ValidationError) -> str:

@@ -28,10 +28,10 @@ class Workspace:
         """Folders that a path given to a tool may lie in."""
         return [self._cwd, self.root, _shipped("kernels"), _shipped("lessons"), *self._extra_roots]
 
-    def resolve(self, path: str) -> Path:
-        """The real path, if it lies in an allowed root; relative paths start at the working directory."""
+    def resolve(self, path: str, base: Path | None = None) -> Path:
+        """The real path, if it lies in an allowed root; a relative one starts at `base`, else where the server does."""
         try:
-            real = (self._cwd / path).resolve()
+            real = ((base or self._cwd) / path).resolve()
             real.exists()  # raises for what no file system can hold
         except (OSError, ValueError, RuntimeError):
             raise InvalidInput(f"{path[:200]!r} is not a path that could exist here: give another") from None
@@ -55,10 +55,10 @@ class Workspace:
         """The solutions that come with a task."""
         return {file.parent.name: file.parent for file in sorted(task.folder.glob(f"solutions/*/{SOLUTION_FILE}"))}
 
-    def solution(self, task: Task, path: str) -> Solution:
+    def solution(self, task: Task, path: str, base: Path | None = None) -> Solution:
         """Read a solution by the name it has in the task, else from its folder."""
         known = self.solutions(task)
-        folder = known[path] if path in known else self.resolve(path)
+        folder = known[path] if path in known else self.resolve(path, base)
         if not folder.exists():
             raise NotInWorkspace(f"no folder {folder}, nor a solution {path!r}{_choice(path, known, 'the task has')}")
         if not folder.is_dir():
@@ -138,6 +138,11 @@ class Workspace:
     def _layers(self, kind: str) -> list[Path]:
         """Shipped first, so that the user's own wins."""
         return [_shipped(kind), self.root / kind]
+
+
+def worktree_of(role_folder: Path) -> Path:
+    """Where a role works."""
+    return role_folder / "worktree"
 
 
 def make_root(root: Path) -> None:

@@ -5,6 +5,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Literal, Protocol, cast
 
+from mcp_server.workspace import worktree_of
 from toolkits.core.errors import NotInWorkspace
 from toolkits.core.schema import Record
 
@@ -31,7 +32,7 @@ class RoleBrief(Record):
 
     @property
     def worktree(self) -> Path:
-        return self.folder / "worktree"
+        return worktree_of(self.folder)
 
 
 class AgentEvent(Record):

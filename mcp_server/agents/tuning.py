@@ -12,6 +12,7 @@ from mcp_server.agents.search import Point, Search
 from mcp_server.charter import Charter
 from mcp_server.reading import text_of, yaml_mapping, yaml_text
 from mcp_server.schema import BenchmarkAnswer, HistoryAnswer, SolutionLine, TaskDescription, TaskList
+from mcp_server.workspace import worktree_of
 from toolkits.core.errors import InvalidInput
 from toolkits.core.schema import Interval, Json, Record, Status
 
@@ -67,7 +68,7 @@ class Tuning:
 
     @property
     def summary(self) -> str:
-        return f"best speedup {self.best:.3f}" if self.best else "nothing passed"
+        return f"best known speedup {self.best:.3f}" if self.best else "nothing passed"
 
     async def measure(self, point: Point) -> bool:
         """Benchmark a configuration and learn from it; False when the budget is spent."""
@@ -121,8 +122,8 @@ async def work(lab: Lab, charter: Charter, folder: Path) -> Ending:
     baseline = next(line.baselines[0] for line in tasks.tasks if line.name == charter.task)
     variants = assigned(about, charter)
     space = {name: narrowed(name, line, charter.space.get(name, {})) for name, line in variants.items()}
-    first = [starting_point(name, line, charter.start.get(name, {})) for name, line in variants.items()]
-    worktree = folder / "worktree"
+    first = [starting_point(name, line, charter.start.get(name, {}), space[name]) for name, line in variants.items()]
+    worktree = worktree_of(folder)
     # A later attempt starts with another seed: redrawing the first one's random trials would tell it nothing.
     search = Search(space, charter.seed + len(taken(worktree)), first)
     return await Tuning(lab, charter, worktree, baseline, variants, search).run()
@@ -154,8 +155,12 @@ def narrowed(variant: str, line: SolutionLine, wanted: dict[str, list[int]]) -> 
     return {name: sorted(set(wanted.get(name, tunable.values))) for name, tunable in line.tunables.items()}
 
 
-def starting_point(variant: str, line: SolutionLine, wanted: dict[str, int]) -> Point:
-    defaults = {name: tunable.default for name, tunable in line.tunables.items()}
+def starting_point(variant: str, line: SolutionLine, wanted: dict[str, int], space: dict[str, list[int]]) -> Point:
+    """What the charter says, the defaults elsewhere; a default outside the space gives way to its nearest value."""
+    defaults = {
+        name: min(space[name], key=lambda value, tunable=tunable: abs(value - tunable.default))
+        for name, tunable in line.tunables.items()
+    }
     if unknown := wanted.keys() - defaults.keys():
         raise InvalidInput(f"start.{variant} names {', '.join(sorted(unknown))}, which {variant} does not declare")
     return Point(variant=variant, parameters=defaults | wanted)

@@ -69,6 +69,21 @@ def write_solution(folder: Path, body: str) -> str:
     return str(folder)
 
 
+def descendants(pid: int) -> list[int]:
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split()
+    except OSError:  # it has ended meanwhile
+        return []
+    return [one for child in children for one in (int(child), *descendants(int(child)))]
+
+
+def command_line(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8")
+    except OSError:
+        return ""
+
+
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """The root of a workspace that has the task."""

@@ -13,7 +13,7 @@ import pytest
 from mcp_server.__main__ import main
 from mcp_server.ledger import Ledger
 from mcp_server.workspace import Workspace
-from tests.mcp_server.conftest import RIGHT, write_solution
+from tests.mcp_server.conftest import RIGHT, descendants, write_solution
 
 COMMAND = [sys.executable, "-P", "-m", "mcp_server"]
 
@@ -98,6 +98,14 @@ def test_tasks_devices_and_lessons_are_shown(terminal: Terminal) -> None:
     assert "mask" in terminal("read-lessons", "--slug", "simd/mask")[1]
 
 
+def test_slugs_stay_whole_in_a_table_and_a_query_may_have_several_words(terminal: Terminal) -> None:
+    status, out, _ = terminal("read-lessons", "--limit", "50")
+    assert status == 0
+    assert all(slug in out for slug in Workspace(terminal.root).lesson_files())
+    assert all(len(line.rstrip()) <= 100 for line in out.splitlines())
+    assert "cpu/" in terminal("read-lessons", "vector", "width")[1]
+
+
 def test_verify_finds_a_changed_source(terminal: Terminal) -> None:
     workspace = Workspace(terminal.root)
     ledger = Ledger(workspace.database)
@@ -146,11 +154,6 @@ def test_a_stdio_server_ends_on_sigint_while_its_client_is_still_there(root: Pat
         assert server.stdout.readline()
         server.send_signal(signal.SIGINT)
         assert server.wait(30) == 130
-
-
-def descendants(pid: int) -> list[int]:
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split()
-    return [one for child in children for one in (int(child), *descendants(int(child)))]
 
 
 def alive(pid: int) -> bool:

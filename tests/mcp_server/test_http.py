@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Iterator
@@ -17,7 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from mcp_server.ledger import Ledger
 from mcp_server.workspace import Workspace
-from tests.mcp_server.conftest import write_solution
+from tests.mcp_server.conftest import command_line, descendants, write_solution
 
 ADMIN = "the admin token"
 HELLO = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
@@ -79,6 +80,39 @@ async def test_what_a_role_measures_is_credited_to_it_and_to_the_run_of_its_admi
 
 
 @pytest.mark.anyio
+async def test_stopping_a_role_ends_what_it_had_running(server: str, root: Path) -> None:
+    task = root / "kernels" / "scale" / "task.yaml"
+    task.write_text(task.read_text(encoding="utf-8").replace("call_timeout_s: 2.0", "call_timeout_s: 600"), "utf-8")
+    endless = write_solution(root / "mine", "for (volatile int go = 1; go;) {}")
+    call = {"type": "tool_call", "tool": "benchmark", "arguments": {"task": "scale", "path": endless}}
+    (root / "calls.jsonl").write_text(json.dumps(call), encoding="utf-8")
+    charter = f"---\ntranscript: {root / 'calls.jsonl'}\n---\n"
+    async with connected(server, ADMIN) as admin:
+        await structured(admin, "open_run", run="night", task="scale", config="{}")
+        role = (await structured(admin, "spawn_role", name="stuck", charter=charter, agent="replay"))["role"]
+        while not (jobs := running_jobs(root, role)):
+            assert (await structured(admin, "wait_role", role=role, wait_s=0.2))["state"] == "running"
+        await structured(admin, "stop_role", role=role)
+        assert (await structured(admin, "get_result", id=jobs[0]))["state"] == "cancelled"
+        path = write_solution(root / "other", "does not compile")
+        assert (await structured(admin, "benchmark", task="scale", path=path))["status"] == "COMPILE_ERROR"
+
+
+def running_jobs(root: Path, role: str) -> list[str]:
+    with sqlite3.connect(root / "lab.db") as db:
+        return [row[0] for row in db.execute("SELECT id FROM jobs WHERE role = ? AND state = 'running'", (role,))]
+
+
+@pytest.mark.anyio
+async def test_no_token_of_the_server_is_in_the_environment_of_what_it_starts(server: str) -> None:
+    async with connected(server, ADMIN) as admin:
+        await structured(admin, "benchmark", task="scale", path="naive", mode="check")
+        children = [pid for pid in descendants(os.getpid()) if "toolkits.core" in command_line(pid)]
+        assert children
+        assert not [pid for pid in children if ADMIN in Path(f"/proc/{pid}/environ").read_text(errors="replace")]
+
+
+@pytest.mark.anyio
 async def test_the_token_of_a_role_that_ended_opens_nothing(server: str, root: Path) -> None:
     workspace = Workspace(root)
     ledger = Ledger(workspace.database)
@@ -99,8 +133,9 @@ def test_a_server_started_by_hand_makes_a_token_and_says_how_to_use_it(root: Pat
         url = json.loads(process.stdout.readline())["url"]
         process.send_signal(signal.SIGTERM)
         told = process.stderr.read()
-    token = told.rpartition("Bearer ")[2].partition('"')[0]
-    assert url in told and len(token) > 20
+    token = told.partition("Bearer ")[2].partition('"')[0]
+    assert len(token) > 20 and told.count(token) == 2
+    assert f"claude mcp add -t http kernel-lab {url}" in told and f"codex mcp add kernel-lab --url {url}" in told
 
 
 def test_a_taken_port_is_one_clear_error(server: str, root: Path) -> None:

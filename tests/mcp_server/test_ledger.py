@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from mcp_server.ledger import ORPHANED, Ledger, full_text_search, owner_alive, owner_of, this_process
-from toolkits.core.errors import HarnessError, InvalidInput, LabError, NotInWorkspace
+from toolkits.core.errors import BudgetExhausted, HarnessError, InvalidInput, LabError, NotInWorkspace
 from toolkits.core.process import started_process
 from toolkits.core.schema import BenchmarkResult, Interval, Solution, Stage, Status
 
@@ -153,6 +153,22 @@ def test_the_same_work_is_joined_while_its_owner_lives(ledger: Ledger) -> None:
     assert second.request == {"path": "p"}
     ledger.finish_job(first.id, "done", {"ok": True})
     assert ledger.open_job("compile", "k", "", "", {}, this_process())[1] is False
+
+
+def test_the_end_of_a_role_ends_its_jobs_but_not_what_another_joined(ledger: Ledger) -> None:
+    alone, _ = ledger.open_job("benchmark", "alone", "r", "a", {}, this_process())
+    common, _ = ledger.open_job("benchmark", "common", "r", "a", {}, this_process())
+    assert ledger.open_job("benchmark", "common", "r", "b", {}, this_process()) == (ledger.job(common.id), True)
+    ledger.cancel_jobs("a")
+    assert [ledger.cancel_requested(job.id) for job in (alone, common)] == [True, False]
+
+
+def test_a_cap_counts_what_living_processes_still_work_on(ledger: Ledger) -> None:
+    ledger.open_job("benchmark", "lost", "r", "a", {}, DEAD, cap=1)
+    ledger.open_job("benchmark", "first", "r", "a", {}, this_process(), cap=1)
+    with pytest.raises(BudgetExhausted, match="all 1 evaluations"):
+        ledger.open_job("benchmark", "second", "r", "a", {}, this_process(), cap=1)
+    assert ledger.open_job("benchmark", "first", "r", "a", {}, this_process(), cap=1)[1] is True
 
 
 def test_a_job_of_a_dead_owner_reads_as_failed_and_is_not_joined(ledger: Ledger) -> None:

@@ -1,13 +1,16 @@
 """The lab through the front door: an MCP client of either era."""
 
+import asyncio
 import json
+import os
 import re
 import subprocess
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
+import anyio
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.types import CallToolResult, PromptReference, ResourceTemplateReference, TextContent
@@ -15,7 +18,7 @@ from mcp.types import CallToolResult, PromptReference, ResourceTemplateReference
 from mcp_server.callers import Callers
 from mcp_server.lab import Lab
 from mcp_server.server import build_server
-from tests.mcp_server.conftest import RIGHT, write_solution
+from tests.mcp_server.conftest import RIGHT, command_line, descendants, write_solution
 
 pytestmark = pytest.mark.anyio
 
@@ -103,6 +106,41 @@ async def test_every_kind_of_bad_candidate_is_one_clear_result_and_the_next_call
         assert status == "PASSED" or answer["summary"] in text(result)
 
 
+def facts(value: Any) -> Iterator[str]:
+    """Every line of text in a structured answer."""
+    if isinstance(value, dict):
+        for item in cast(dict[str, Any], value).values():
+            yield from facts(item)
+    elif isinstance(value, list):
+        for item in cast(list[Any], value):
+            yield from facts(item)
+    elif isinstance(value, str):
+        yield from value.strip().splitlines()
+
+
+async def test_the_text_alone_says_what_the_structured_half_says(client: Client, lab: Lab) -> None:
+    wrong = write_solution(lab.workspace.root / "wrong", WRONG)
+    broken = write_solution(lab.workspace.root / "broken", "y[i] = 0;")
+    calls: list[tuple[str, dict[str, object]]] = [
+        ("list_tasks", {}),
+        ("describe_task", {"task": "rmsnorm"}),
+        ("devices", {}),
+        ("read_lessons", {"query": "vector"}),
+        ("compile", {"task": "scale", "path": broken}),
+        ("benchmark", {"task": "scale", "path": broken}),
+        ("benchmark", {"task": "scale", "path": wrong}),
+        ("benchmark", {"task": "scale", "path": "naive"}),
+        ("profile", {"task": "scale", "path": "naive"}),
+        ("read_history", {}),
+    ]
+    for tool, arguments in calls:
+        result = await client.call_tool(tool, arguments)
+        said = text(result)
+        answer: dict[str, Any] = result.structured_content or {}
+        answer.update(kind="", state="", task="", stage="")
+        assert [fact for fact in facts(answer) if fact not in said] == [], f"{tool} {arguments}: {said}"
+
+
 async def test_a_compile_error_names_file_line_and_message(client: Client, lab: Lab) -> None:
     path = write_solution(lab.workspace.root / "mine", "y[i] = 0;")
     answer = await structured(client, "compile", task="scale", path=path)
@@ -143,11 +181,13 @@ async def test_work_that_is_not_done_in_time_gives_its_job_and_progress(client: 
         ("profile", {"task": "scale", "path": "naive", "workload": "huge"}, "it has small, large"),
         ("get_result", {"id": "j123"}, "no job 'j123'"),
         ("get_result", {"id": "e123"}, "no evaluation 'e123'"),
+        ("get_result", {"id": "\ud800"}, "send whole characters"),
         ("read_lessons", {"slug": "no/such"}, "no lesson"),
         ("add_lesson", {"slug": "X", "title": "t", "symptom": "s", "cause": "c", "remedy": "r"}, "topic/name"),
         ("read_history", {"run": "nowhere"}, "no run 'nowhere'"),
         ("open_run", {"run": "r", "task": "scale", "config": "{}"}, "administrator"),
         ("write_history", {"kind": "winner", "body": "{}"}, "only kind 'note'"),
+        ("write_history", {"kind": "note", "body": json.dumps({"text": "x" * 5000})}, "put the rest in a file"),
         ("spawn_role", {"name": "x", "charter": "do"}, "must name the `task`"),
         ("wait_role", {"role": "r123"}, "no role 'r123'"),
     ],
@@ -182,6 +222,41 @@ async def test_a_role_is_credited_by_its_token_and_stops_at_its_evaluations(lab:
     [role] = lab.ledger.roles("r")
     assert lab.ledger.count_evaluations("r", role.id) == 1
     assert lab.ledger.reads("r", role.id) == ["task:scale"]
+
+
+async def test_parallel_calls_of_a_role_share_its_budget_and_joining_costs_none(lab: Lab) -> None:
+    paths = [write_solution(lab.workspace.root / name, f"{RIGHT} // {name}") for name in ("one", "two")]
+    answers: list[CallToolResult] = []
+
+    async def benchmark(client: Client, path: str) -> None:
+        answers.append(await client.call_tool("benchmark", {"task": "scale", "path": path, "wait_s": 0}))
+
+    async with as_role(lab, evaluations=1) as client:
+        async with anyio.create_task_group() as calls:
+            for path in paths:
+                calls.start_soon(benchmark, client, path)
+        refused, started = sorted(answers, key=lambda answer: not answer.is_error)
+        assert "all 1 evaluations" in text(refused)
+        [job] = {answer.structured_content["job"] for answer in answers if answer.structured_content}
+        again = [await client.call_tool("benchmark", {"task": "scale", "path": p, "wait_s": 0}) for p in paths]
+        assert {answer.structured_content["job"] for answer in again if answer.structured_content} == {job}
+        await structured(client, "cancel", job=job)
+        assert not started.is_error
+
+
+async def test_the_relative_path_of_a_role_starts_at_its_worktree(lab: Lab) -> None:
+    async with as_role(lab) as client:
+        write_solution(lab.workspace.role_folder("r", 1, "role") / "worktree" / "v1", "broken")
+        assert (await structured(client, "benchmark", task="scale", path="v1"))["status"] == "COMPILE_ERROR"
+        assert "no folder" in await refusal(client, "benchmark", task="scale", path="v2")
+
+
+async def test_the_judge_starts_with_the_run_and_not_with_its_first_evaluation(lab: Lab) -> None:
+    async with as_admin(lab) as client:
+        await structured(client, "open_run", run="night", task="scale", config="{}")
+        [start] = [task for task in asyncio.all_tasks() if task.get_name() == "start of the judge"]
+        await start
+        assert any("toolkits.core.judge" in command_line(pid) for pid in descendants(os.getpid()))
 
 
 async def test_a_role_writes_notes_and_no_more(lab: Lab) -> None:

@@ -1,0 +1,90 @@
+"""The verbs that compile, check, time and profile. Exit status 1: the candidate is not good."""
+
+from typing import Annotated
+
+import typer
+
+from mcp_server.cli_verbs import AsJson, Task, done, settings_of, show
+from mcp_server.experiment import Mode
+from mcp_server.jobs import ENDED
+from mcp_server.schema import BenchmarkAnswer, CompileAnswer, JobAnswer
+from toolkits.core.errors import LabError
+from toolkits.core.schema import Status
+
+Folder = Annotated[str, typer.Argument(help="Folder of a solution, or its name in the task.", show_default=False)]
+
+
+def compile(context: typer.Context, task: Task, path: Folder, json: AsJson = False) -> None:
+    """Build a solution; show the compiler's diagnostics."""
+    _end(done(context, lambda lab, caller, report: lab.compile(caller, task, path, None, report)), json)
+
+
+def benchmark(
+    context: typer.Context,
+    task: Task,
+    path: Folder,
+    check: Annotated[bool, typer.Option("--check", help="Correctness only.")] = False,
+    baseline: Annotated[str, typer.Option(help="Solution to compare with; else the task's first baseline.")] = "",
+    fresh: Annotated[bool, typer.Option("--fresh", help="Draw all inputs anew.")] = False,
+    json: AsJson = False,
+) -> None:
+    """Check a solution, time it against the baseline, record the result. Runs to the end."""
+    mode: Mode = "check" if check else "full"
+    _end(
+        done(
+            context, lambda lab, caller, report: lab.benchmark(caller, task, path, mode, baseline, fresh, None, report)
+        ),
+        json,
+    )
+
+
+def profile(
+    context: typer.Context,
+    what: Annotated[list[str], typer.Argument(help="TASK PATH, or `-- program arguments`.", show_default=False)],
+    workload: Annotated[str, typer.Option(help="uuid of a workload; else the first.")] = "",
+    json: AsJson = False,
+) -> None:
+    """Find what limits a solution, or any program: profile TASK PATH, or profile -- program arguments."""
+    command = what if settings_of(context).dashes else []
+    if not command and len(what) != 2:
+        raise typer.BadParameter("give TASK and PATH, or `--` and a command line")
+    task, path = ("", "") if command else what
+    _end(
+        done(context, lambda lab, caller, report: lab.profile(caller, task, path, workload, command, None, report)),
+        json,
+    )
+
+
+def get_result(
+    context: typer.Context,
+    id: Annotated[str, typer.Argument(help="Id of a job or an evaluation.", show_default=False)],
+    json: AsJson = False,
+) -> None:
+    """Wait for a job of any server on this root, or show a recorded evaluation."""
+    _end(done(context, lambda lab, caller, report: lab.get_result(caller, id, None, report)), json)
+
+
+def cancel(
+    context: typer.Context,
+    job: Annotated[str, typer.Argument(help="Id of a job.", show_default=False)],
+    json: AsJson = False,
+) -> None:
+    """End a job, in whichever server it runs."""
+    show(done(context, lambda lab, caller, _report: lab.cancel(caller, job)), json)
+
+
+def _end(answer: JobAnswer, as_json: bool) -> None:
+    """Show the answer; the exit status says whether the candidate is good."""
+    if answer.state == "failed":
+        raise LabError(answer.error)
+    show(answer, as_json)
+    if not _good(answer):
+        raise typer.Exit(1)
+
+
+def _good(answer: JobAnswer) -> bool:
+    if answer.state not in ENDED or answer.state == "cancelled":
+        return False
+    if isinstance(answer, BenchmarkAnswer):
+        return answer.status is Status.PASSED
+    return not isinstance(answer, CompileAnswer) or bool(answer.ok)
