@@ -16,13 +16,14 @@ from pydantic import ValidationError
 from rich.console import Console
 
 from mcp_server.schema import HistoryLine, RunAnswer, TaskDescription, TaskLine
-from supervisor import loop
-from supervisor.client import Lab, started_lab
+from supervisor import files, loop
+from supervisor.client import Lab
 from supervisor.display import Display, LiveDisplay, PlainDisplay
 from supervisor.report import history, learnings, table
 from supervisor.report.summary import Summary, evidence, summarize
 from supervisor.run import Run
 from supervisor.schema import RunConfig, RunState, TaskFacts
+from supervisor.serving import started_lab
 from supervisor.team import as_yaml
 from toolkits.core.errors import InvalidInput, LabError
 
@@ -69,7 +70,7 @@ async def _session(lab: Lab, config: RunConfig, name: str, display: Display, sto
     folder = Path(opened.folder)
     config_file = folder / "run.yaml"
     if not config_file.exists():
-        _write(config_file, as_yaml(config))
+        files.write(config_file, as_yaml(config))
     with display:
         run = Run(lab, opened.run, config, facts, folder, opened.spent_usd, _Watch(display))
         await run.load()
@@ -165,15 +166,8 @@ def _figures(run: Run, state: RunState) -> Summary:
 
 
 def _documents(run: Run, summary: Summary, state: RunState) -> None:
-    _write(run.folder / "LEARNINGS.md", learnings.render(summary, state, run.facts))
-    _write(run.folder / "HISTORY.md", history.render(summary, state))
-
-
-def _write(path: Path, text: str) -> None:
-    """Whole or not at all."""
-    aside = path.with_suffix(path.suffix + ".new")
-    aside.write_text(text, encoding="utf-8")
-    aside.rename(path)
+    files.write(run.folder / "LEARNINGS.md", learnings.render(summary, state, run.facts))
+    files.write(run.folder / "HISTORY.md", history.render(summary, state))
 
 
 def _display(console: Console, json: bool) -> Display:

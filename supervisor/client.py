@@ -1,20 +1,12 @@
 """The lab as the supervisor sees it: a server child, its tools as typed calls. Nothing here decides anything."""
 
 import json
-import logging
-import os
-import secrets
-import sys
-from collections.abc import AsyncGenerator, Generator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import TypeVar
 
 import anyio
-import anyio.abc
 import httpx2
 from mcp import Client, MCPError
-from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult, TextContent
 from pydantic import ValidationError
 
@@ -31,10 +23,8 @@ from mcp_server.schema import (
     TaskList,
 )
 from toolkits.core.errors import HarnessError, LabError
-from toolkits.core.process import started_process
 from toolkits.core.schema import Json, Record
 
-START_PATIENCE_S = 60.0
 CALL_PATIENCE_S = 120.0
 """The server answers within 50 s whatever happens; past this it is hung."""
 WAIT_S = 45.0
@@ -45,11 +35,6 @@ BROKEN: tuple[type[Exception], ...] = (MCPError, httpx2.HTTPError, anyio.ClosedR
 
 Answer = TypeVar("Answer", bound=Record)
 Job = TypeVar("Job", bound=JobAnswer)
-
-
-class _Ready(Record):
-    url: str
-    pid: int
 
 
 class Lab:
@@ -106,10 +91,11 @@ class Lab:
     async def record(self, kind: str, body: Json) -> HistoryLine:
         return await self._call(HistoryLine, "write_history", kind=kind, body=json.dumps(body))
 
-    async def spawn_role(self, name: str, charter: str, agent: str, team: int, evaluations: int) -> RoleAnswer:
-        return await self._call(
-            RoleAnswer, "spawn_role", name=name, charter=charter, agent=agent, team=team, evaluations=evaluations
-        )
+    async def spawn_role(
+        self, name: str, charter: str, agent: str, team: int, evaluations: int, usd: float
+    ) -> RoleAnswer:
+        caps = {"evaluations": evaluations, "usd": usd}
+        return await self._call(RoleAnswer, "spawn_role", name=name, charter=charter, agent=agent, team=team, **caps)
 
     async def wait_role(self, role: str, wait_s: float) -> RoleAnswer:
         return await self._call(RoleAnswer, "wait_role", role=role, wait_s=wait_s)
@@ -146,7 +132,7 @@ class Lab:
             finally:
                 self._calls.discard(scope)
         failure = self.ended or failure or f"no answer within {CALL_PATIENCE_S:.0f} s"
-        raise HarnessError(f"{tool}: {failure}; {_resume(self._log)}")
+        raise HarnessError(f"{tool}: {failure}; {how_to_resume(self._log)}")
 
     def server_ended(self, returncode: int) -> None:
         """End every call in flight: no answer will come."""
@@ -156,99 +142,10 @@ class Lab:
             scope.cancel()
 
 
-@asynccontextmanager
-async def started_lab(root: Path) -> AsyncGenerator[Lab]:
-    """A server of our own on `root`, and a client with its admin token; both are gone after the block."""
-    root.mkdir(parents=True, exist_ok=True)
-    log = root / "server.log"
-    token = secrets.token_urlsafe(32)
-    command = [sys.executable, "-P", "-m", "mcp_server", "serve", "--http", "--port", "0", "--root", str(root)]
-    environment = os.environ | {"KERNEL_LAB_ADMIN_TOKEN": token}
-    with _lab_error_alone(log):
-        async with _serving(command, environment, log, token) as lab:
-            yield lab
-
-
-@contextmanager
-def _lab_error_alone(log: Path) -> Generator[None]:
-    """Task groups wrap what passes through them; callers want to catch the LabError itself."""
-    try:
-        yield
-    except BaseExceptionGroup as group:
-        if errors := group.subgroup(LabError):
-            raise _leaf(errors) from None
-        # A server that dies amid an exchange breaks the transport's own tasks, which no call can see.
-        if broken := group.subgroup(BROKEN):
-            raise HarnessError(f"the lab's server is gone ({_leaf(broken)}); {_resume(log)}") from None
-        raise
-
-
-def _leaf(error: BaseException) -> BaseException:
-    if not isinstance(error, BaseExceptionGroup):
-        return error
-    return _leaf(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
-
-
-def _resume(log: Path) -> str:
-    return f"its log is {log}. The same command resumes the run."
-
-
-@asynccontextmanager
-async def _serving(command: list[str], environment: dict[str, str], log: Path, token: str) -> AsyncGenerator[Lab]:
-    async with AsyncExitStack() as stack:
-        stderr = stack.enter_context(log.open("ab"))
-        server = await stack.enter_async_context(
-            started_process(command, cwd=Path.cwd(), env=environment, stderr=stderr.fileno())
-        )
-        ready = await _ready(server, log)
-        client = await stack.enter_async_context(_connected(ready.url, token))
-        lab = Lab(client, log)
-        tasks = await stack.enter_async_context(anyio.create_task_group())
-        tasks.start_soon(_watch, server, lab)
-        yield lab
-        tasks.cancel_scope.cancel()
-
-
-@asynccontextmanager
-async def _connected(url: str, token: str) -> AsyncGenerator[Client]:
-    # The SDK logs a traceback when a server vanishes; that the server ended is said once, by Lab.
-    for name in ("mcp", "httpx2", "client"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
-    timeout = httpx2.Timeout(30.0, read=CALL_PATIENCE_S)
-    async with (
-        httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=timeout) as http,
-        # The server is our child and ends with us: there is no session to terminate.
-        Client(streamable_http_client(url, http_client=http, terminate_on_close=False)) as client,
-    ):
-        yield client
-
-
-async def _ready(server: anyio.abc.Process, log: Path) -> _Ready:
-    """The first line of the server's stdout."""
-    line = b""
-    assert server.stdout
-    with suppress(anyio.EndOfStream), anyio.move_on_after(START_PATIENCE_S):
-        while b"\n" not in line:
-            line += await server.stdout.receive()
-    try:
-        return _Ready.model_validate_json(line.split(b"\n")[0])
-    except ValidationError as error:
-        raise HarnessError(f"the lab's server did not start: {_last_line(log)} (see {log})") from error
-
-
-async def _watch(server: anyio.abc.Process, lab: Lab) -> None:
-    """Keep the server's stdout empty, and notice its end."""
-    assert server.stdout
-    async for _ in server.stdout:
-        pass
-    lab.server_ended(await server.wait())
-
-
-def _last_line(log: Path) -> str:
-    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    return lines[-1] if lines else "it said nothing"
-
-
 def _text(result: CallToolResult) -> str:
     parts = [block.text for block in result.content if isinstance(block, TextContent)]
     return "\n".join(parts) or "the tool failed and said nothing"
+
+
+def how_to_resume(log: Path) -> str:
+    return f"its log is {log}. The same command resumes the run."

@@ -18,6 +18,9 @@ from supervisor.run import Run
 from supervisor.state import best, searched
 
 LAST_EVENTS = 8
+WIDTH = 100
+ECHO = 3
+"""Columns left free for the `^C` that a terminal echoes: on a line of its own it would leave a part of the panel."""
 
 
 class Display(AbstractContextManager["Display"]):
@@ -76,7 +79,7 @@ class LiveDisplay(Display):
             if text and row.kind == "evaluation":
                 self._events.append(text)
             elif text:
-                self._console.print(f"{run.elapsed_s:6.1f}s  {text}", markup=False, highlight=False)
+                self._console.print(_dated(run.elapsed_s, text))
 
     def _render(self) -> RenderableType:
         run = self._run
@@ -84,10 +87,17 @@ class LiveDisplay(Display):
             return Text("starting the lab ...")
         title = f"{run.name}: {run.facts.name} against {run.facts.baseline}"
         parts = [_score(run), _budget(run), Text(""), _roles(run), self._last()]
-        return Panel(Group(*parts), title=title, width=min(100, self._console.width))
+        return Panel(Group(*parts), title=title, width=min(WIDTH, self._console.width - ECHO))
 
     def _last(self) -> Text:
         return Text("\n".join(self._events), style="dim", no_wrap=True, overflow="ellipsis")
+
+
+def _dated(elapsed_s: float, text: str) -> Table:
+    """An event, its further lines under the first."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_row(f"{elapsed_s:6.1f}s", Text(text))
+    return grid
 
 
 def _score(run: Run) -> Text:
@@ -143,6 +153,8 @@ def event(run: Run, row: HistoryLine) -> str:
             )
         case "search_ended":
             return f"the search ended: {body['reason']}"
+        case "finalists":
+            return f"choosing between {len(body['solutions'])} leaders by a second session each"
         case "winner":
             return f"promoted {body['solution']}: {body['why']}"
         case "revoked":
@@ -157,6 +169,6 @@ def _evaluation(run: Run, row: HistoryLine) -> str:
     number = next(n for n, e in enumerate(run.state.evaluations, start=1) if e.seq == row.seq)
     evaluation = run.state.evaluations[number - 1]
     top = best([e for e in searched(run.state) if e.seq <= row.seq])
-    mark = "  <- best" if top and top.seq == row.seq else ""
+    mark = "new best, " if top and top.seq == row.seq else ""
     who = evaluation.role or evaluation.purpose
-    return f"{number:3d} {who}: {words.point(evaluation)}: {words.result(evaluation)}{mark}"
+    return f"{number:3d} {who}: {words.point(evaluation)}: {mark}{words.result(evaluation)}"

@@ -7,7 +7,7 @@ done. So the same function that starts a run also resumes it, wherever it was ki
 from collections.abc import Sequence
 
 from mcp_server.schema import RoleAnswer
-from supervisor import budget, plateau, redesign, team, winner
+from supervisor import budget, files, parts, plateau, redesign, space, team, winner
 from supervisor.run import HARNESS_TRIES, Run
 from supervisor.schema import Ended, EndReason, Evaluation, Generation, Outcome, Plateau, RunConfig, Spend, Team
 from supervisor.state import best, searched
@@ -15,6 +15,8 @@ from toolkits.core.errors import HarnessError, LabError
 from toolkits.core.schema import Json, Status
 
 POLL_S = 1.0
+SMALLEST_USD = 0.01
+"""To the lab a cap of zero is none."""
 PROFILE_SHARE = 0.1
 """Of the time budget: one profile takes no more."""
 
@@ -68,9 +70,13 @@ async def _next_generation(run: Run) -> Generation | None:
 
 
 def _why_no_team(run: Run) -> str:
-    if run.left.evaluations < redesign.FEWEST:
-        return f"{run.left.evaluations} evaluations are left beside the reserve, too few for a team"
-    return "the rules have nothing left to try"
+    if run.left.evaluations < parts.FEWEST:
+        return f"{run.left.evaluations} left of the evaluations beside the reserve, too few for a team"
+    values = {variant: space.whole(tunables) for variant, tunables in run.facts.variants.items()}
+    total = sum(map(space.size, values.values()))
+    seen = {variant: [e for e in searched(run.state) if e.variant == variant] for variant in values}
+    rest = sum(space.untried(values[variant], seen[variant]) for variant in values)
+    return f"no rule has a move left, and {rest or 'none'} of the {total} points of the variants remained unmeasured"
 
 
 async def _profile_best(run: Run) -> None:
@@ -104,16 +110,20 @@ async def _work(run: Run, generation: Generation) -> None:
 
 
 async def _spawn(run: Run, new: Team) -> None:
-    folder = run.folder / "teams" / f"{new.number:03d}"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "team.yaml").write_text(team.as_yaml(new), encoding="utf-8")
+    files.write(run.folder / "teams" / f"{new.number:03d}" / "team.yaml", team.as_yaml(new))
     run.roles = []
     for role in new.roles:
         left = role.evaluations - sum(e.role == role.name for e in run.state.of_team(new.number))
         if left > 0:
             charter = team.charter(role, new, run.facts.name, run.name)
-            run.roles.append(await run.lab.spawn_role(role.name, charter, role.agent, new.number, left))
+            usd = _usd_cap(run, len(new.roles))
+            run.roles.append(await run.lab.spawn_role(role.name, charter, role.agent, new.number, left, usd))
     run.doing(f"team {new.number} works: {new.plan}")
+
+
+def _usd_cap(run: Run, roles: int) -> float:
+    """A role's part of what is left, for the lab to enforce; without a budget the first cent ends the run."""
+    return max(SMALLEST_USD, round(run.left.usd / roles, 2)) if run.config.usd else 0.0
 
 
 async def _watch(run: Run, team: Team) -> tuple[EndReason, Plateau | None]:
@@ -178,7 +188,7 @@ def _ended(run: Run, generation: Generation, reason: EndReason) -> Json:
     gain = after.speedup.value / before.speedup.value if after and before and after.speedup and before.speedup else None
     ended = Ended(
         reason=reason,
-        outcome=team.outcome(generation.team.prediction, mine) if mine else _nothing(generation),
+        outcome=_outcome(generation.team, mine, reason),
         best=after.speedup if after else None,
         gain=gain,
         spend=Spend(
@@ -190,5 +200,7 @@ def _ended(run: Run, generation: Generation, reason: EndReason) -> Json:
     return ended.model_dump(mode="json")
 
 
-def _nothing(generation: Generation) -> Outcome:
-    return Outcome(verdict="undecided", observed=f"team {generation.team.number} measured nothing")
+def _outcome(ended: Team, mine: Sequence[Evaluation], reason: EndReason) -> Outcome:
+    if not mine:
+        return Outcome(verdict="undecided", observed=f"team {ended.number} measured nothing")
+    return team.outcome(ended.prediction, mine, gave_up=reason in ("plateau", "done"))

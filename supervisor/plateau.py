@@ -119,7 +119,7 @@ def _kind(since: Sequence[Evaluation], bottlenecks: Sequence[str]) -> tuple[Plat
     near = _near_duplicates(since)
     if near * 2 >= len(since):
         return "ideas", f"{near} of them differ in at most one parameter from one before"
-    return "ideas", "what the team knows to try no longer helps"
+    return "ideas", "they differ widely, and none is better"
 
 
 def _unmeasurable(timed: Sequence[Evaluation]) -> bool:

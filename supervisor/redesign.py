@@ -1,20 +1,21 @@
 """The built-in rules that design the next team, cheap moves first. Pure: situation in, team or None out.
 
-The ladder:  start -> (retry | avoid_failures, when that is what failed) -> switch_variant -> add_tuner on a variant
-never tried -> narrow -> add_tuner on the second best variant -> deepen -> nothing left.
+The ladder:  start -> (retry | avoid_failures, when that is what failed) -> a variant never tried -> narrow, and
+add_tuner on the second best variant -> deepen -> nothing left.
+
+The profile of the best decides twice. When its bottleneck is one that tunables move (compute, latency), a variant
+never tried gets its tuner beside one on the neighbours of the best, and neighbours come before the second variant. When
+it is one that the structure fixes (memory, branches), or two profiles in a row named the same, the variants come first.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from supervisor import budget, space
-from supervisor.schema import Evaluation, Move, Prediction, RoleSpec, Team
-from supervisor.situation import Situation, evidence, focused, low, point, points, ratio, what_happened
-from supervisor.state import best, searched
+from supervisor import space
+from supervisor.parts import FEWEST, deepened, narrowed, over_best, role_of, speedup, team_of, whole_space
+from supervisor.schema import Prediction, RoleSpec, Team
+from supervisor.situation import Limit, Situation, focused, low, point, points, ratio
+from supervisor.state import best
 
-GAIN = 1.02
-"""A redesign predicts at least this much over the best so far: less would not be worth a team."""
-FEWEST = 3
-"""Evaluations below which no team is started."""
 COMPARABLE = 0.5
 """A second variant is worth a tuner beside the best when it is at least this fraction as fast."""
 MOST_DEEPENINGS = 2
@@ -27,7 +28,7 @@ def next_team(situation: Situation) -> Team | None:
     """The first move of the ladder that applies; None: nothing is left, or not enough to try it."""
     if situation.evaluations < FEWEST:
         return None
-    return next((team for rule in LADDER if (team := rule(situation))), None)
+    return next((team for rule in _ladder(situation) if (team := rule(situation))), None)
 
 
 # --- the moves ------------------------------------------------------------------------------------------------------
@@ -37,13 +38,13 @@ def start(now: Situation) -> Team | None:
     if now.teams:
         return None
     variant = next(iter(now.facts.variants))
-    return _team(
+    return team_of(
         now,
         "start",
-        [_whole(now, "tuner", variant)],
+        [whole_space(now, "tuner", variant)],
         plan=f"one tuner over the whole space of {variant}",
         why=f"The run begins. {variant} is the task's first variant, {points(now, variant)}.",
-        prediction=_speedup(1.0, 2 * now.window),
+        prediction=speedup(1.0, "the baseline", 2 * now.window),
     )
 
 
@@ -53,7 +54,7 @@ def retry(now: Situation) -> Team | None:
     if plateau is None or plateau.kind != "infrastructure" or now.teams[-1].move == "retry":
         return None
     roles = [role.model_copy(update={"seed": now.number}) for role in now.teams[-1].roles]
-    return _team(
+    return team_of(
         now,
         "retry",
         roles,
@@ -76,23 +77,24 @@ def avoid_failures(now: Situation) -> Team | None:
     if best(seen) is None or not bad or space.untried(values, seen) < FEWEST:
         return None
     named = ", ".join(f"{name}={sorted(found)}" for name, found in bad.items())
-    role = _role(now, "tuner", variant, values, f"search {variant} without {named}")
+    role = role_of(now, "tuner", variant, values, f"search {variant} without {named}")
     why = f"These values occur only in failures: {named}."
     prediction = Prediction(metric="failure_share", threshold=0.4, within=now.window)
-    return _team(now, "avoid_failures", [role], plan=f"{variant} without them", why=why, prediction=prediction)
+    return team_of(now, "avoid_failures", [role], plan=f"{variant} without them", why=why, prediction=prediction)
 
 
 def switch_variant(now: Situation) -> Team | None:
-    if len(now.tried) != 1 or not now.fresh:
+    """All on the second variant, unless the profile says that the first is worth a closer look beside it."""
+    if len(now.tried) != 1 or not now.fresh or (now.limit == "tunables" and _beside(now)):
         return None
     variant = now.fresh[0]
-    return _team(
+    return team_of(
         now,
         "switch_variant",
-        [_whole(now, "tuner", variant)],
+        [whole_space(now, "tuner", variant)],
         plan=f"one tuner over the whole space of {variant}",
-        why=f"{variant} was never tried and is built differently, {points(now, variant)}.",
-        prediction=_over_best(now),
+        why=f"{_so(now, 'structure')}{variant} was never tried and is built differently, {points(now, variant)}.",
+        prediction=over_best(now, whole=True),
     )
 
 
@@ -100,30 +102,36 @@ def add_fresh_tuner(now: Situation) -> Team | None:
     if not now.fresh:
         return None
     variant = now.fresh[0]
-    beside = [role for top in now.ranking()[:1] if (role := _narrowed(now, "tuner-narrow", top))]
-    return _team(
+    beside = _beside(now)
+    return team_of(
         now,
         "add_tuner",
-        [*beside, _whole(now, "tuner-new", variant)],
+        [*beside, whole_space(now, "tuner-new", variant)],
         plan=f"in parallel: {'narrow around the best, and ' if beside else ''}the whole space of {variant}",
-        why=f"{variant} was never tried, {points(now, variant)}; the best so far deserves a closer look beside it.",
-        prediction=_over_best(now),
+        why=f"{_so(now, 'tunables') if beside else ''}{variant} was never tried, {points(now, variant)}.",
+        prediction=over_best(now, whole=True),
         focus=now.ranking()[0].solution if beside else "",
     )
 
 
+def _beside(now: Situation) -> list[RoleSpec]:
+    """A tuner on the neighbours of the best, if there are enough of them."""
+    return [role for top in now.ranking()[:1] if (role := narrowed(now, "tuner-narrow", top))]
+
+
 def narrow(now: Situation) -> Team | None:
     top = next(iter(now.ranking()), None)
-    role = _narrowed(now, "tuner", top) if top else None
+    role = narrowed(now, "tuner", top) if top else None
     if top is None or role is None or focused(now, top):
         return None
-    return _team(
+    return team_of(
         now,
         "narrow",
         [role],
         plan=f"one tuner on the neighbours of {point(top)}",
-        why=f"{top.variant} leads with {ratio(top)} (evaluation {top.id}); its neighbours are not all measured.",
-        prediction=_over_best(now),
+        why=f"{_so(now, 'tunables')}{top.variant} leads with {ratio(top)} (evaluation {top.id}), "
+        "and its neighbours are not all measured.",
+        prediction=over_best(now),
         focus=top.solution,
     )
 
@@ -132,114 +140,50 @@ def add_second_tuner(now: Situation) -> Team | None:
     ranking = now.ranking()
     if len(ranking) < 2 or low(ranking[1]) < COMPARABLE * low(ranking[0]) or focused(now, ranking[1]):
         return None
-    second = _narrowed(now, "tuner-second", ranking[1])
+    second = narrowed(now, "tuner-second", ranking[1])
     if second is None:
         return None
-    first = _narrowed(now, "tuner-best", ranking[0]) or _deepened(now, "tuner-best", ranking[0])
-    return _team(
+    first = narrowed(now, "tuner-best", ranking[0]) or deepened(now, "tuner-best", ranking[0])
+    return team_of(
         now,
         "add_tuner",
         [*([first] if first else []), second],
         plan=f"in parallel: {ranking[0].variant} goes on, a second tuner takes the neighbours of {point(ranking[1])}",
-        why=f"{ranking[1].variant} is close behind with {ratio(ranking[1])} (evaluation {ranking[1].id}).",
-        prediction=_over_best(now),
+        why=f"{_so(now, 'structure')}{ranking[1].variant} is next with {ratio(ranking[1])} "
+        f"(evaluation {ranking[1].id}), more than {COMPARABLE:.0%} of the best.",
+        prediction=over_best(now, roles=2 if first else 1),
         focus=ranking[1].solution,
     )
 
 
 def deepen(now: Situation) -> Team | None:
     for top in now.ranking():
-        role = _deepened(now, "tuner", top)
+        role = deepened(now, "tuner", top)
         done = sum(t.move == "deepen" and t.roles[0].variants == [top.variant] for t in now.teams)
         if role and done < MOST_DEEPENINGS and low(top) >= COMPARABLE * low(now.ranking()[0]):
-            return _team(
+            return team_of(
                 now,
                 "deepen",
                 [role],
                 plan=f"one tuner on the half of {top.variant} that was tried least",
                 why=f"{points(now, top.variant)}; part of {top.variant} was hardly looked at.",
-                prediction=_over_best(now),
+                prediction=over_best(now),
             )
     return None
 
 
-LADDER: tuple[Rule, ...] = (
-    start,
-    retry,
-    avoid_failures,
-    switch_variant,
-    add_fresh_tuner,
-    narrow,
-    add_second_tuner,
-    deepen,
-)
+def _ladder(now: Situation) -> tuple[Rule, ...]:
+    first = (start, retry, avoid_failures, switch_variant, add_fresh_tuner)
+    variants_first = now.limit == "structure"
+    return (*first, *((add_second_tuner, narrow) if variants_first else (narrow, add_second_tuner)), deepen)
 
 
-# --- roles ----------------------------------------------------------------------------------------------------------
-
-
-def _role(
-    now: Situation, name: str, variant: str, values: space.Values, mission: str, top: Evaluation | None = None
-) -> RoleSpec:
-    return RoleSpec(
-        name=name,
-        agent=now.agent,
-        mission=mission,
-        variants=[variant],
-        space={variant: values} if values else {},
-        start={variant: top.parameters} if top and top.parameters else {},
-        seed=now.number,
-        evaluations=1,  # the real share is dealt out when the team is complete
-    )
-
-
-def _whole(now: Situation, name: str, variant: str) -> RoleSpec:
-    return _role(now, name, variant, {}, f"search the whole space of {variant}")
-
-
-def _narrowed(now: Situation, name: str, top: Evaluation) -> RoleSpec | None:
-    values = space.around(now.tunables(top.variant), top.parameters)
-    if space.untried(values, now.seen(top.variant)) < FEWEST:
-        return None
-    return _role(now, name, top.variant, values, f"search {top.variant} next to {point(top)}", top)
-
-
-def _deepened(now: Situation, name: str, top: Evaluation) -> RoleSpec | None:
-    seen = now.seen(top.variant)
-    values = space.rare(now.tunables(top.variant), seen, top.parameters)
-    if space.untried(values, seen) < FEWEST:
-        return None
-    return _role(now, name, top.variant, values, f"search the half of {top.variant} that was tried least", top)
-
-
-def _team(
-    now: Situation,
-    move: Move,
-    roles: Sequence[RoleSpec],
-    *,
-    plan: str,
-    why: str,
-    prediction: Prediction,
-    focus: str = "",
-) -> Team:
-    dealt = budget.shares(now.evaluations, len(roles))
-    within = min(prediction.within, now.evaluations)
-    return Team(
-        number=now.number,
-        move=move,
-        roles=[role.model_copy(update={"evaluations": share}) for role, share in zip(roles, dealt, strict=True)],
-        plan=plan,
-        diagnosis=f"{what_happened(now)} {why}".strip(),
-        evidence=evidence(now),
-        prediction=prediction.model_copy(update={"within": within}),
-        focus=focus,
-    )
-
-
-def _over_best(now: Situation) -> Prediction:
-    top = best(searched(now.state))
-    return _speedup(round((top.speedup.value if top and top.speedup else 1.0) * GAIN, 4), now.window)
-
-
-def _speedup(threshold: float, within: int) -> Prediction:
-    return Prediction(metric="best_speedup", threshold=threshold, within=within)
+def _so(now: Situation, limit: Limit) -> str:
+    """What the profile says for a move that acts on `limit`; nothing when it says something else."""
+    if now.limit != limit or now.profile is None:
+        return ""
+    name = now.profile.bottleneck
+    if limit == "tunables":
+        return f"Tunables can move a {name} bottleneck, so the neighbours of the best are worth a look. "
+    why = "Tuning did not move it" if now.same_bottleneck else f"A {name} bottleneck is set by the structure"
+    return f"{why}, so another variant comes before the neighbours of the best. "

@@ -47,7 +47,8 @@ class Evaluation(Record):
     """Active seconds of the run when it was recorded."""
     role: str
     """Name of the role; empty for the supervisor's own measurements."""
-    purpose: Literal["start", "search", "verify"]
+    purpose: Literal["start", "search", "final", "verify"]
+    """`final`: one more session of a leading candidate, to choose between the leaders."""
     team: int
     solution: str
     mode: Literal["check", "full"]
@@ -64,6 +65,11 @@ class Evaluation(Record):
     def timed(self) -> bool:
         """Whether it says how fast a correct kernel is."""
         return self.mode == "full" and self.status == Status.PASSED and self.speedup is not None
+
+    @property
+    def faster(self) -> bool:
+        """Whether the judge calls it faster: beyond its interval and beyond what the baseline shows against itself."""
+        return self.timed and self.verdict == Verdict.FASTER
 
     @property
     def failed(self) -> bool:
@@ -97,12 +103,15 @@ class Prediction(Record):
 
     metric: Literal["best_speedup", "failure_share"]
     threshold: float
+    basis: str = ""
+    """Where the threshold comes from."""
     within: int = Field(ge=1)
     """Evaluations of the team until it is judged."""
 
     def __str__(self) -> str:
         if self.metric == "best_speedup":
-            return f"a speedup of at least {self.threshold:.3f}x within {self.within} evaluations"
+            basis = f" ({self.basis})" if self.basis else ""
+            return f"a speedup of at least {self.threshold:.3f}x{basis} within {self.within} evaluations"
         return f"at most {self.threshold:.0%} failing candidates among {self.within} evaluations"
 
 
@@ -194,6 +203,8 @@ class RunState(Record):
     profiles: list[Profile] = []
     roles: dict[str, tuple[str, int]] = {}
     """Role id -> name and team."""
+    finalists: list[str] = []
+    """Solutions that get one more session each before the best is claimed."""
     verifications: list[Verification] = []
     active_s: float = 0.0
     """Time the supervisor was at work, all sessions, up to the last row."""

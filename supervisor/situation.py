@@ -2,11 +2,22 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from supervisor import space
-from supervisor.schema import Evaluation, Plateau, RunState, TaskFacts, Team
+from supervisor.schema import Evaluation, Plateau, Profile, RunState, TaskFacts, Team
 from supervisor.state import best, searched
 from toolkits.core.schema import Tunable
+
+Limit = Literal["tunables", "structure", "unknown"]
+LIMITS: dict[str, Limit] = {
+    "compute": "tunables",
+    "latency": "tunables",
+    "memory": "structure",
+    "branches": "structure",
+}
+"""A rule of thumb: tunables are mostly widths, unrolling and tile sizes, which set how many instructions run and how
+they depend on each other; which data is walked in which order, and where code branches, is fixed by the variant."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +52,28 @@ class Situation:
     def fresh(self) -> list[str]:
         return [variant for variant in self.facts.variants if variant not in self.tried]
 
+    @property
+    def profile(self) -> Profile | None:
+        """The newest profile of the best candidate, when the profiler could tell something."""
+        top = best(searched(self.state))
+        seen = [p for p in self.state.profiles if top and p.solution == top.solution and p.verdict]
+        return seen[-1] if seen else None
+
+    @property
+    def limit(self) -> Limit:
+        """What moves the best candidate's bottleneck: its tunables, another structure, or nobody knows."""
+        return "structure" if self.same_bottleneck else self._limit
+
+    @property
+    def same_bottleneck(self) -> bool:
+        """Whether the team stalled on a bottleneck that the profile before it had named too."""
+        last = [profile.bottleneck for profile in self.state.profiles[-2:]]
+        return self.plateau is not None and self.plateau.kind == "profile" and len(set(last)) == 1
+
+    @property
+    def _limit(self) -> Limit:
+        return LIMITS.get(self.profile.bottleneck, "unknown") if self.profile else "unknown"
+
     def tunables(self, variant: str) -> Mapping[str, Tunable]:
         return self.facts.variants[variant]
 
@@ -57,9 +90,8 @@ def what_happened(now: Situation) -> str:
     if now.plateau is None:
         return ""
     text = f"Team {now.teams[-1].number} stopped making progress ({now.plateau.kind}): {now.plateau.reason}."
-    top = best(searched(now.state))
-    seen = [p for p in now.state.profiles if top and p.solution == top.solution and p.verdict]
-    return f"{text} Profile of the best: {seen[-1].verdict.rstrip('.')}." if seen else text
+    # The advice and the hot lines after the first semicolon are for those who write code: LEARNINGS.md has them.
+    return f"{text} Profile of the best: {now.profile.verdict.split(';')[0]}." if now.profile else text
 
 
 def evidence(now: Situation) -> list[str]:

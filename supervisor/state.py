@@ -3,8 +3,11 @@
 Rows of kinds it does not know are passed over, so that an older supervisor reads a newer history.
 """
 
+import math
+import statistics
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import Literal
 
 from mcp_server.schema import HistoryLine
 from supervisor.schema import Ended, Evaluation, Generation, Plateau, Profile, RunState, Team, Verification
@@ -62,8 +65,15 @@ def _evaluation_of(state: RunState, row: HistoryLine) -> Evaluation:
     # A role's last evaluation may end after its team: it still belongs to that team.
     role, team = state.roles.get(row.role, (row.role, 0))
     known |= {"id": row.body["evaluation"], "seq": row.seq, "at_s": state.active_s, "role": role, "team": team}
-    purpose = "search" if row.role else "verify" if _verifying(state, row.body) else "start"
-    return Evaluation(**known, purpose=purpose)
+    return Evaluation(**known, purpose=_purpose(state, row))
+
+
+def _purpose(state: RunState, row: HistoryLine) -> Literal["start", "search", "final", "verify"]:
+    if row.role:
+        return "search"
+    if _verifying(state, row.body):
+        return "verify"
+    return "final" if row.body["solution"] in state.finalists else "start"
 
 
 def _verifying(state: RunState, body: Json) -> bool:
@@ -95,6 +105,10 @@ def _plateau(state: RunState, row: HistoryLine) -> RunState:
 def _generation_ended(state: RunState, row: HistoryLine) -> RunState:
     ended = Ended.model_validate({name: row.body[name] for name in Ended.model_fields})
     return _with_generation(state, state.generations[-1].model_copy(update={"ended": ended}))
+
+
+def _finalists(state: RunState, row: HistoryLine) -> RunState:
+    return state.model_copy(update={"finalists": list(row.body["solutions"])})
 
 
 def _verification_started(state: RunState, row: HistoryLine) -> RunState:
@@ -135,6 +149,7 @@ STEPS: dict[str, Step] = {
     "plateau": _plateau,
     "generation_ended": _generation_ended,
     "search_ended": _search_ended,
+    "finalists": _finalists,
     "verification_started": _verification_started,
     "winner": _winner,
     "revoked": _revoked,
@@ -161,12 +176,31 @@ def best(evaluations: Sequence[Evaluation]) -> Evaluation | None:
 
 
 def searched(state: RunState) -> list[Evaluation]:
-    """All but the re-measures of a claim."""
-    return [e for e in state.evaluations if e.purpose != "verify"]
+    """The start and what the teams measured; no candidate twice."""
+    return [e for e in state.evaluations if e.purpose in ("start", "search")]
+
+
+def promising(state: RunState) -> list[Evaluation]:
+    """What the search saw above 1.0, the most surely fast first; a figure that its judge calls inconclusive too."""
+    above = [e for e in searched(state) if e.timed and e.speedup and e.speedup.low > 1]
+    return sorted(above, key=lambda e: -(e.speedup.low if e.speedup else 0.0))
 
 
 def candidates(state: RunState) -> list[Evaluation]:
-    """What may be the winner, best first: faster than the baseline beyond its interval, and not yet re-measured."""
+    """What may be the winner, best first: called faster by the judge in some session, and not yet re-measured.
+
+    The finalists come first, by the mean of their sessions; one that failed in its second session is out.
+    """
     tried = {v.solution for v in state.verifications if v.verdict != "open"}
-    faster = [e for e in searched(state) if e.timed and e.speedup and e.speedup.low > 1 and e.solution not in tried]
-    return sorted(faster, key=lambda e: -(e.speedup.low if e.speedup else 0.0))
+    failed = {e.solution for e in state.evaluations if e.purpose == "final" and e.failed}
+    faster = {e.solution for e in state.evaluations if e.purpose != "verify" and e.faster}
+    left = [e for e in promising(state) if e.solution in faster - tried - failed]
+    return sorted(left, key=lambda e: (e.solution not in state.finalists, -_merit(state, e)))
+
+
+def _merit(state: RunState, candidate: Evaluation) -> float:
+    """Mean of a finalist's sessions: between leaders, the search's single figure favours the luckiest."""
+    if candidate.solution not in state.finalists:
+        return candidate.speedup.low if candidate.speedup else 0.0
+    sessions = [e for e in state.evaluations if e.purpose != "verify" and e.solution == candidate.solution]
+    return math.exp(statistics.fmean(math.log(e.speedup.value) for e in sessions if e.timed and e.speedup))

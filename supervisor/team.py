@@ -62,10 +62,13 @@ def _undeclared(tunables: dict[str, Tunable], name: str, values: Sequence[int]) 
 # --- predictions ----------------------------------------------------------------------------------------------------
 
 
-def outcome(prediction: Prediction, evaluations: Sequence[Evaluation]) -> Outcome:
-    """Judge a prediction on the team's evaluations, in order; what lies inside the noise stays undecided."""
+def outcome(prediction: Prediction, evaluations: Sequence[Evaluation], *, gave_up: bool = False) -> Outcome:
+    """Judge a prediction on the team's evaluations, in order; what lies inside the noise stays undecided.
+
+    A team that gave up before its time is judged on what it has, one that was cut short is not.
+    """
     within = evaluations[: prediction.within]
-    due = len(within) >= prediction.within
+    due = gave_up or len(within) >= prediction.within
     if prediction.metric == "failure_share":
         return _failure_outcome(prediction, within, due)
     return _speedup_outcome(prediction, within, due)
@@ -83,7 +86,7 @@ def _speedup_outcome(prediction: Prediction, within: Sequence[Evaluation], due: 
         return Outcome(verdict="held", observed=observed, evidence=[id])
     reachable = [i for i, interval in intervals if interval.high >= prediction.threshold]
     verdict = "failed" if due and not reachable else "undecided"
-    return Outcome(verdict=verdict, observed=observed, evidence=reachable[:3] or [id])
+    return Outcome(verdict=verdict, observed=observed, evidence=list(dict.fromkeys([id, *reachable]))[:3])
 
 
 def _failure_outcome(prediction: Prediction, within: Sequence[Evaluation], due: bool) -> Outcome:

@@ -1,8 +1,9 @@
 """From five re-measures of one candidate to one figure, and whether it may be called a result. Pure functions.
 
-The rule: a claim is promoted when all five re-measures PASSED and the 99 % interval of their geometric mean lies above
-1.0. The interval comes from how much the five sessions differ (Student's t), which is wider than what one session knows
-of itself; so one lucky session cannot carry a claim.
+The rule: a claim is promoted when all five re-measures PASSED, the judge itself calls most of them faster, and the 99 %
+interval of their geometric mean lies above 1.0. The judge's word counts because it knows what the interval does not:
+clocks that disagree, and how far the baseline is from itself. The interval comes from how much the five sessions differ
+(Student's t), which is wider than what one session knows of itself; so one lucky session cannot carry a claim.
 """
 
 import math
@@ -37,8 +38,14 @@ def judge(evaluations: Sequence[Evaluation], wanted: int) -> Literal["open", "pr
         return "revoked"
     if len(evaluations) < wanted:
         return "open"
+    agreed = sum(e.faster for e in evaluations) >= fewest_faster(len(evaluations))
     interval = combined([e.speedup for e in evaluations if e.speedup])
-    return "promoted" if interval.low > 1 else "revoked"
+    return "promoted" if agreed and interval.low > 1 else "revoked"
+
+
+def fewest_faster(sessions: int) -> int:
+    """Most of them."""
+    return sessions // 2 + 1
 
 
 def combined(ratios: Sequence[Interval]) -> Interval:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from supervisor import budget, verify
 from supervisor.run import HARNESS_TRIES, Run
 from supervisor.schema import Evaluation, RunState, Verification
-from supervisor.state import candidates
+from supervisor.state import candidates, promising
 from toolkits.core.errors import HarnessError
 from toolkits.core.schema import Status
 
@@ -13,12 +13,41 @@ from toolkits.core.schema import Status
 async def verify_claims(run: Run) -> None:
     """Re-measure the best claim from its stored sources; if it does not hold, the next best while the budget lasts.
 
-    A claim that was begun is completed even when an interruption used up the time."""
+    A claim that was begun is completed even when an interruption used up the time.
+    """
+    await _compare_leaders(run)
     while not _promoted(run.state):
         claim = _open_claim(run.state) or await _next_claim(run)
         if claim is None:
             return
         await _remeasure(run, claim)
+
+
+async def _compare_leaders(run: Run) -> None:
+    """A second session for each leader that cannot be told from the first, so that luck does not choose."""
+    if not run.state.finalists and not run.state.verifications:
+        rivals = _rivals(promising(run.state))[: budget.finals(run.config)]
+        if all(e.faster for e in rivals) and len(rivals) < 2:
+            return
+        await run.decide("finalists", {"solutions": [e.solution for e in rivals], "evidence": [e.id for e in rivals]})
+    for solution in _not_compared(run.state):
+        if not budget.may_compare(run.config, run.state, run.elapsed_s):
+            return
+        run.doing(f"a second session for {solution}, one of {len(run.state.finalists)} leaders")
+        await run.lab.evaluate(run.facts.name, run.stored(solution), fresh=True)
+        await run.sync()
+
+
+def _rivals(leaders: Sequence[Evaluation]) -> list[Evaluation]:
+    """The first, and those whose interval reaches into its own."""
+    first = leaders[0].speedup if leaders else None
+    return [e for e in leaders if first and e.speedup and e.speedup.high >= first.low]
+
+
+def _not_compared(state: RunState) -> list[str]:
+    """Finalists without a second session; none any more once a claim is made."""
+    done = {e.solution for e in state.evaluations if e.purpose == "final"}
+    return [] if state.verifications else [solution for solution in state.finalists if solution not in done]
 
 
 def _promoted(state: RunState) -> bool:
@@ -76,4 +105,7 @@ def _why(verdict: str, measured: Sequence[Evaluation]) -> str:
         return f"re-measure {failed.id} gave {failed.status} {failed.cause}".strip()
     if verdict == "promoted":
         return f"all {len(measured)} re-measures passed, and the interval of their mean lies above 1.0"
+    faster = sum(e.faster for e in measured)
+    if faster < verify.fewest_faster(len(measured)):
+        return f"the judge calls only {faster} of the {len(measured)} re-measures faster"
     return f"the interval of the {len(measured)} re-measures' mean does not lie above 1.0"

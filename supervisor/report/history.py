@@ -13,6 +13,7 @@ def render(summary: Summary, state: RunState) -> str:
         f"generations: {summary.generations}, redesigns after a plateau: {summary.redesigns}.",
         *[_generation(generation) for generation in state.generations],
         f"The search ended: {state.stopped_because}." if state.stopped_because else "",
+        _finals(state),
         *[_verification(verification) for verification in state.verifications],
         "## Evaluations",
         _table(state.evaluations),
@@ -47,6 +48,21 @@ def _ended(generation: Generation) -> str:
         f"**Outcome: {ended.outcome.verdict}.** {ended.outcome.observed}{_cited(ended.outcome.evidence)}. "
         f"Ended by {ended.reason}; {gain}{spend}; best of the run {words.ratio(ended.best)}."
     )
+
+
+def _finals(state: RunState) -> str:
+    """The leaders' second sessions; empty without any."""
+    sessions = [e for e in state.evaluations if e.purpose == "final"]
+    if not sessions:
+        return ""
+    lines = [f"- {words.point(e)}: {words.result(e)} ({e.id}), {_first_session(state, e)}" for e in sessions]
+    why = "A second session for each leader that the first could not tell from the best; the claim goes by both."
+    return "\n\n".join(["## Choosing between the leaders", why, "\n".join(lines)])
+
+
+def _first_session(state: RunState, e: Evaluation) -> str:
+    first = next(f for f in state.evaluations if f.solution == e.solution)
+    return f"in the search {words.ratio(first.speedup)} ({first.id})"
 
 
 def _verification(verification: Verification) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from supervisor import space
 from supervisor.report import words
+from supervisor.report.effects import effects
 from supervisor.report.summary import Summary
 from supervisor.schema import Evaluation, RunState, TaskFacts
 from supervisor.state import best, searched
@@ -11,6 +12,7 @@ from toolkits.core.schema import Verdict
 
 MOST = 12
 """Claims of one kind: a page that people read."""
+MOST_FAILURES = 5
 
 
 def render(summary: Summary, state: RunState, facts: TaskFacts) -> str:
@@ -20,6 +22,7 @@ def render(summary: Summary, state: RunState, facts: TaskFacts) -> str:
         f"Ratios are baseline (`{summary.baseline}`) over candidate, with 99 % intervals; "
         "above 1.0 is faster. Ids are evaluations: `kernel-lab get-result ID` shows the record.",
         _section("What holds", holds(summary, state, facts)),
+        _section("What one tunable alone does", tunables(state, facts)),
         _section("What is refuted", refuted(state, facts)),
         _section("What is open", still_open(state, facts)),
     ]
@@ -36,16 +39,35 @@ def holds(summary: Summary, state: RunState, facts: TaskFacts) -> list[str]:
             f"stored sources (worst workload {w.worst_workload}: {w.worst:.3f}x){_cited(w.evaluations)}."
         )
     for variant in facts.variants:
-        if top := best(_of(state, variant)):
-            claims.append(f"The best {words.point(top)} gave {words.ratio(top.speedup)}{_cited([top.id])}.")
-    profiles = {p.solution: p for p in state.profiles if p.verdict}
-    claims += [f"Profile of {solution}: {profile.verdict}" for solution, profile in profiles.items()]
-    return claims + _predictions(state, "held")
+        top = best(_of(state, variant))
+        if top and not (summary.winner and summary.winner.solution == top.solution):
+            claims.append(
+                f"The best of {variant} in the search was {words.point(top)}, {words.ratio(top.speedup)} in a single "
+                f"session, of which the best of many is flattered{_cited([top.id])}."
+            )
+    return claims + _profiles(state) + _predictions(state, "held")
+
+
+def _profiles(state: RunState) -> list[str]:
+    known = {e.solution: e for e in searched(state)}
+    seen = {p.solution: p.verdict for p in state.profiles if p.verdict}
+    return [
+        f"The profile of {words.point(e)} says {verdict}{_cited([e.id])}."
+        for solution, verdict in seen.items()
+        if (e := known.get(solution))
+    ]
+
+
+def tunables(state: RunState, facts: TaskFacts) -> list[str]:
+    """What one tunable alone does, over all variants, the largest first."""
+    found = [effect for variant in facts.variants for effect in effects(variant, _of(state, variant))]
+    return [str(effect) for effect in sorted(found, key=lambda effect: -effect.ratio)]
 
 
 def refuted(state: RunState, facts: TaskFacts) -> list[str]:
+    known = {e.solution: e for e in searched(state)}
     claims = [
-        f"{v.solution} is not faster: {v.body['why']}{_cited(v.body['evaluations'])}."
+        f"{words.point(known[v.solution])} is not faster: {v.body['why']}{_cited(v.body['evaluations'])}."
         for v in state.verifications
         if v.verdict == "revoked"
     ]
@@ -59,11 +81,17 @@ def refuted(state: RunState, facts: TaskFacts) -> list[str]:
 
 def _failures(state: RunState) -> list[str]:
     """Candidates that gave no result, by what went wrong."""
-    causes: dict[str, list[str]] = {}
+    causes: dict[str, list[Evaluation]] = {}
     for evaluation in searched(state):
         if evaluation.failed:
-            causes.setdefault(words.result(evaluation), []).append(evaluation.id)
-    return [f"Candidates that ended as {cause}: {len(ids)}{_cited(ids[:5])}." for cause, ids in causes.items()]
+            causes.setdefault(words.result(evaluation), []).append(evaluation)
+    return [f"{cause}: {_listed(failing)}." for cause, failing in causes.items()]
+
+
+def _listed(evaluations: Sequence[Evaluation]) -> str:
+    shown = "; ".join(f"{words.point(e)} ({e.id})" for e in evaluations[:MOST_FAILURES])
+    more = len(evaluations) - MOST_FAILURES
+    return f"{shown}; and {more} more" if more > 0 else shown
 
 
 def still_open(state: RunState, facts: TaskFacts) -> list[str]:
@@ -75,7 +103,7 @@ def still_open(state: RunState, facts: TaskFacts) -> list[str]:
     unclear = [e for e in searched(state) if e.verdict == Verdict.INCONCLUSIVE]
     if unclear:
         ids = [e.id for e in unclear]
-        claims.append(f"Candidates inside the noise of the baseline: {len(ids)}{_cited(ids[:8])}.")
+        claims.append(f"Candidates that the judge could not tell from the baseline: {len(ids)}{_cited(ids[:8])}.")
     return claims
 
 

@@ -59,8 +59,8 @@ class Summary(Record):
     def verdict(self) -> str:
         """The result in one sentence."""
         if self.winner:
-            ratio = words.ratio(self.winner.speedup)
-            return f"a faster kernel: {ratio} over the {self.baseline} baseline, re-measured five times"
+            what = "only the start is faster" if self.winner.variant == self.start else "a faster kernel"
+            return f"{what}: {words.ratio(self.winner.speedup)} over {self.baseline}, re-measured five times"
         if not self.finished:
             return "not finished: the same command goes on"
         claims = f"; revoked on re-measuring: {len(self.revoked)}" if self.revoked else ""
@@ -111,7 +111,7 @@ def funnel(state: RunState) -> dict[str, int]:
         "candidates": len(seen),
         "compiled": sum(e.status not in (Status.COMPILE_ERROR, Status.HARNESS_ERROR) for e in seen),
         "correct": len(timed),
-        "faster": sum(e.speedup is not None and e.speedup.low > 1 for e in timed),
+        "faster": sum(e.faster for e in timed),
         "re-measured": len(state.verifications),
         "promoted": sum(v.verdict == "promoted" for v in state.verifications),
     }

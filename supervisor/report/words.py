@@ -21,7 +21,8 @@ def point(evaluation: Evaluation) -> str:
 def result(evaluation: Evaluation) -> str:
     if evaluation.timed:
         return f"{evaluation.verdict} {ratio(evaluation.speedup)}"
-    return f"{evaluation.status} {evaluation.cause}".strip()
+    status, cause = str(evaluation.status), evaluation.cause
+    return status if cause in ("", status.lower()) else f"{status} {cause}"
 
 
 def duration(seconds: float) -> str:

@@ -38,7 +38,7 @@ def evaluation() -> MakeEvaluation:
             "mode": "full",
             "status": Status.PASSED if value else Status.INCORRECT_NUMERICAL,
             "cause": "" if value else "mismatch",
-            "verdict": Verdict.FASTER if value else None,
+            "verdict": (Verdict.FASTER if value > 1 else Verdict.SLOWER) if value else None,
             "speedup": interval(value, half) if value else None,
             "seconds": 4.0,
         }
@@ -93,7 +93,7 @@ class History:
             "solution": solution or f"s-{id}",
             "mode": "full",
             "status": "PASSED" if value else "INCORRECT_NUMERICAL",
-            "verdict": "faster" if value else None,
+            "verdict": ("faster" if value > 1 else "slower") if value else None,
             "speedup": speedup,
             "worst": value,
             "cause": "" if value else "mismatch",

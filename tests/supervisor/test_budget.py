@@ -15,8 +15,23 @@ def test_the_reserve_for_verification_is_taken_out_first(evaluation: Make) -> No
     config = RunConfig(task="toy", evaluations=60, minutes=5.0)
     state = RunState(evaluations=[evaluation(0.1, seconds=16.0), evaluation(1.0, seconds=4.0)])
     left = budget.remaining(config, state, elapsed_s=60.0, usd=0.0)
-    assert left.evaluations == 60 - 2 - 5
-    assert left.seconds == 300 - 60 - (5 * 4.0 * 1.5 + 5.0)
+    assert left.evaluations == 60 - 2 - 5 - 3
+    assert left.seconds == 300 - 60 - ((5 + 3) * 4.0 * 1.5 + 5.0)
+
+
+def test_a_run_with_few_evaluations_keeps_none_for_second_sessions() -> None:
+    small, large = RunConfig(task="toy", evaluations=19), RunConfig(task="toy", evaluations=20)
+    left = [budget.remaining(config, RunState(), 0.0, 0.0).evaluations for config in (small, large)]
+    assert left == [19 - 5, 20 - 5 - 3]
+
+
+def test_a_second_session_never_takes_what_the_re_measures_need(evaluation: Make) -> None:
+    config = RunConfig(task="toy", evaluations=20, minutes=1.0)
+    state = RunState(evaluations=[evaluation(1.2) for _ in range(14)])
+    assert budget.may_compare(config, state, elapsed_s=60 - 6 * 4.0)
+    assert not budget.may_compare(config, state, elapsed_s=61 - 6 * 4.0)
+    full = state.model_copy(update={"evaluations": [evaluation(1.2) for _ in range(15)]})
+    assert not budget.may_compare(config, full, elapsed_s=0.0)
 
 
 def test_slow_evaluations_cannot_reserve_the_whole_budget(evaluation: Make) -> None:

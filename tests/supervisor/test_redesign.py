@@ -4,12 +4,13 @@ import math
 import random
 from collections.abc import Callable
 
-from supervisor import redesign, space
+from supervisor import parts, space
 from supervisor.redesign import next_team
 from supervisor.schema import Ended, Evaluation, Generation, Outcome, Plateau, PlateauKind, Profile, RunState, TaskFacts
 from supervisor.situation import Situation
 from supervisor.state import best
 from supervisor.team import Limits, problems
+from tests.supervisor.conftest import interval
 from toolkits.core.schema import Tunable
 
 Make = Callable[..., Evaluation]
@@ -131,7 +132,7 @@ def test_a_diagnosis_cites_the_plateau_and_the_profile(facts: TaskFacts, evaluat
 
 
 def test_no_team_is_started_for_a_handful_of_evaluations(facts: TaskFacts, evaluation: Make) -> None:
-    assert Simulation(facts, evaluation).step(redesign.FEWEST - 1) is None
+    assert Simulation(facts, evaluation).step(parts.FEWEST - 1) is None
 
 
 def test_a_task_with_nothing_to_tune_ends_after_its_start(facts: TaskFacts, evaluation: Make) -> None:
@@ -139,3 +140,67 @@ def test_a_task_with_nothing_to_tune_ends_after_its_start(facts: TaskFacts, eval
     run = Simulation(plain, evaluation)
     run.measure = lambda team, variant, narrowed: [evaluation(0.1, variant="naive", team=team)]
     assert [run.step(), run.step()] == ["start", None]
+
+
+def profiled(run: Simulation, *bottlenecks: str) -> None:
+    """Profiles of the best so far, one after the other."""
+    top = best(run.state.evaluations)
+    assert top
+    seen = [Profile(seq=n, solution=top.solution, bottleneck=b, verdict=f"{b}: 80%") for n, b in enumerate(bottlenecks)]
+    run.state = run.state.model_copy(update={"profiles": [*run.state.profiles, *seen]})
+
+
+def test_a_bottleneck_that_tunables_move_keeps_a_tuner_on_the_best_beside_the_new_variant(
+    facts: TaskFacts, evaluation: Make
+) -> None:
+    run = Simulation(facts, evaluation)
+    run.step()
+    profiled(run, "compute")
+    assert run.step() == "add_tuner"
+    team = run.state.generations[-1].team
+    assert [(role.name, role.variants) for role in team.roles] == [("tuner-narrow", ["a"]), ("tuner-new", ["b"])]
+    assert "Tunables can move a compute bottleneck" in team.diagnosis
+
+
+def test_a_bottleneck_that_the_structure_fixes_puts_all_on_the_new_variant(facts: TaskFacts, evaluation: Make) -> None:
+    run = Simulation(facts, evaluation)
+    run.step()
+    profiled(run, "memory")
+    assert run.step() == "switch_variant"
+    assert "A memory bottleneck is set by the structure" in run.state.generations[-1].team.diagnosis
+
+
+def test_the_profile_decides_whether_neighbours_or_the_second_variant_come_first(
+    facts: TaskFacts, evaluation: Make
+) -> None:
+    moves: dict[str, str | None] = {}
+    for bottleneck in ("compute", "memory", "unknown"):
+        run = Simulation(facts, evaluation)
+        run.step()
+        run.step()
+        profiled(run, bottleneck)
+        moves[bottleneck] = run.step()
+    assert moves == {"compute": "narrow", "memory": "add_tuner", "unknown": "narrow"}
+
+
+def test_the_same_bottleneck_after_another_team_puts_variants_first_even_if_tunables_could_move_it(
+    facts: TaskFacts, evaluation: Make
+) -> None:
+    run = Simulation(facts, evaluation, kind="profile")
+    run.step()
+    run.step()
+    profiled(run, "compute", "compute")
+    assert run.step() == "add_tuner"
+    assert "Tuning did not move it" in run.state.generations[-1].team.diagnosis
+
+
+def test_what_a_redesign_predicts_is_more_than_the_noise_of_the_best(facts: TaskFacts, evaluation: Make) -> None:
+    run = Simulation(facts, evaluation)
+    run.step()
+    top = best(run.state.evaluations)
+    assert top and top.speedup
+    blurred = top.model_copy(update={"speedup": interval(top.speedup.value, 0.2), "seq": 0})
+    run.state = run.state.model_copy(update={"evaluations": [blurred]})
+    team = next_team(run.situation())
+    assert team and team.prediction.threshold == round(top.speedup.value / 0.8, 4)
+    assert "and 25.0% of noise" in team.prediction.basis

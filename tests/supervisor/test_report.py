@@ -95,13 +95,39 @@ def test_a_run_without_a_winner_says_so_plainly(history: History) -> None:
     assert figures.winner is None and "toy: no faster kernel found" in text.getvalue()
 
 
+def test_a_start_that_nothing_beats_is_not_called_a_find(finished: RunState) -> None:
+    found = summary(finished)
+    assert found.winner and found.verdict == "a faster kernel: 1.400x [1.380, 1.420] over torch, re-measured five times"
+    start = found.model_copy(update={"winner": found.winner.model_copy(update={"variant": "naive"})})
+    assert start.verdict.startswith("only the start is faster: 1.400x")
+
+
 def test_learnings_name_evaluations_and_hardware(finished: RunState, facts: TaskFacts) -> None:
     page = learnings.render(summary(finished), finished, facts)
-    holds, refuted, still_open = page.split("## ")[1:]
+    holds, _, refuted, still_open = page.split("## ")[1:]
     assert "Measured on a CPU" in page
     assert "a T=4 U=8 runs at 1.400x" in holds and "v1, v2, v3, v4, v5" in holds
     assert "a with T in [16] has only ever failed (e3)" in refuted
     assert "23 of the 25 points of a were not measured" in still_open
+
+
+def test_learnings_say_what_failed_and_what_was_profiled_in_words_and_not_by_hash(
+    finished: RunState, history: History, facts: TaskFacts
+) -> None:
+    history.add("profile", {"solution": "best", "bottleneck": "compute", "verdict": "compute: 90%"})
+    state = replay(history.rows)
+    page = learnings.render(summary(state), state, facts)
+    assert "The profile of a T=4 U=8 says compute: 90% (e4)." in page
+    assert "- INCORRECT_NUMERICAL mismatch: a T=16 U=1 (e3)." in page
+
+
+def test_the_second_sessions_of_the_leaders_are_in_the_history_page(history: History) -> None:
+    started(history).evaluation("e3", 1.28, role="r1", solution="next", variant="a", parameters={"T": 2})
+    history.add("finalists", {"solutions": ["fast", "next"], "evidence": ["e2", "e3"]})
+    history.evaluation("e4", 1.25, solution="next", variant="a", parameters={"T": 2})
+    state = replay(history.rows)
+    page = history_page.render(summary(state), state)
+    assert "a T=2: faster 1.250x [1.225, 1.275] (e4), in the search 1.280x [1.254, 1.306] (e3)" in page
 
 
 def test_the_history_page_has_every_generation_and_every_evaluation(finished: RunState) -> None:
@@ -134,5 +160,5 @@ def test_every_decision_has_its_line_on_the_terminal(finished: RunState, history
     said = [event(Seen(), row) for row in history.rows]
     spoken = "\n".join(said)
     assert all("\n" not in line for line in said)
-    for fact in ("start: s-e1", "<- best", "plateau (ideas)", "prediction undecided", "promoted best"):
+    for fact in ("start: s-e1", "new best, ", "plateau (ideas)", "prediction undecided", "promoted best"):
         assert fact in spoken

@@ -1,6 +1,6 @@
 """The run as its history tells it, wherever it was interrupted."""
 
-from supervisor.state import best, candidates, replay
+from supervisor.state import best, candidates, promising, replay, searched
 from tests.supervisor.conftest import History
 from toolkits.core.schema import Json
 
@@ -87,3 +87,41 @@ def test_a_revoked_claim_is_no_candidate_any_more(history: History) -> None:
 def test_rows_of_unknown_kinds_are_passed_over(history: History) -> None:
     started(history).add("from_the_future", {"anything": 1})
     assert replay(history.rows).last_seq == len(history.rows)
+
+
+def leaders(history: History) -> History:
+    """Three candidates of one team: the luckiest first, one that its judge was not sure of."""
+    started(history)
+    history.evaluation("e3", 1.28, role="r1", solution="steady")
+    history.evaluation("e4", 1.27, role="r1", solution="unclear", verdict="inconclusive")
+    return history
+
+
+def test_a_second_session_belongs_to_no_team_and_not_to_the_search(history: History) -> None:
+    leaders(history).add("finalists", {"solutions": ["fast", "steady"], "evidence": ["e2", "e3"]})
+    history.evaluation("e5", 1.1, solution="fast")
+    state = replay(history.rows)
+    assert state.evaluations[-1].purpose == "final"
+    assert "e5" not in [e.id for e in searched(state)] and "e5" not in [e.id for e in state.of_team(1)]
+
+
+def test_the_better_of_two_sessions_on_average_is_claimed_and_not_the_luckiest(history: History) -> None:
+    leaders(history).add("finalists", {"solutions": ["fast", "steady"], "evidence": ["e2", "e3"]})
+    assert [e.solution for e in candidates(replay(history.rows))] == ["fast", "steady"]
+    history.evaluation("e5", 1.1, solution="fast")
+    history.evaluation("e6", 1.27, solution="steady")
+    assert [e.solution for e in candidates(replay(history.rows))] == ["steady", "fast"]
+
+
+def test_a_finalist_that_fails_in_its_second_session_is_out(history: History) -> None:
+    leaders(history).add("finalists", {"solutions": ["fast", "steady"], "evidence": ["e2", "e3"]})
+    history.evaluation("e5", None, solution="fast")
+    assert [e.solution for e in candidates(replay(history.rows))] == ["steady"]
+
+
+def test_what_the_judge_never_called_faster_is_promising_and_no_candidate(history: History) -> None:
+    state = replay(leaders(history).rows)
+    assert "e4" in [e.id for e in promising(state)] and "e4" not in [e.id for e in candidates(state)]
+    history.add("finalists", {"solutions": ["unclear"], "evidence": ["e4"]})
+    history.evaluation("e5", 1.3, solution="unclear")
+    assert candidates(replay(history.rows))[0].id == "e4"

@@ -64,6 +64,20 @@ def test_what_comes_after_the_deadline_does_not_save_a_prediction(evaluation: Ma
     assert outcome(expected, [evaluation(1.0), evaluation(1.0), evaluation(2.0)]).verdict == "failed"
 
 
+def test_a_team_that_gave_up_early_is_judged_and_one_that_was_cut_short_is_not(evaluation: Make) -> None:
+    expected = Prediction(metric="best_speedup", threshold=1.2, within=8)
+    seen = [evaluation(1.0), evaluation(1.1)]
+    assert outcome(expected, seen, gave_up=True).verdict == "failed"
+    assert outcome(expected, seen).verdict == "undecided"
+
+
+def test_an_outcome_cites_the_evaluation_it_quotes_first(evaluation: Make) -> None:
+    expected = Prediction(metric="best_speedup", threshold=1.2, within=4)
+    seen = [*[evaluation(1.15, half=0.1) for _ in range(3)], evaluation(1.19)]
+    judged = outcome(expected, seen)
+    assert judged.verdict == "undecided" and judged.observed.startswith("1.190x") and judged.evidence[0] == seen[-1].id
+
+
 def test_a_prediction_about_failures_counts_failures(evaluation: Make) -> None:
     expected = Prediction(metric="failure_share", threshold=0.5, within=2)
     assert outcome(expected, [evaluation(1.0), evaluation()]).verdict == "held"

@@ -6,7 +6,7 @@ import pytest
 
 from supervisor.schema import Evaluation
 from supervisor.verify import combined, judge
-from toolkits.core.schema import Interval
+from toolkits.core.schema import Interval, Verdict
 
 Make = Callable[..., Evaluation]
 
@@ -30,6 +30,12 @@ def test_a_claim_needs_five_good_sessions_that_agree(
     values: Sequence[float | None], verdict: str, evaluation: Make
 ) -> None:
     assert judge([evaluation(value) for value in values], 5) == verdict
+
+
+def test_a_claim_that_the_judge_never_calls_faster_is_no_result_however_high_its_figure(evaluation: Make) -> None:
+    unclear = [evaluation(18.0, verdict=Verdict.INCONCLUSIVE) for _ in range(3)]
+    assert judge([*unclear, evaluation(18.0), evaluation(18.0)], 5) == "revoked"
+    assert judge([*unclear[:2], *[evaluation(18.0) for _ in range(3)]], 5) == "promoted"
 
 
 def test_sessions_that_disagree_widen_the_interval() -> None:
