@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from mcp_server import cli_measure, cli_notes, cli_roles
+from mcp_server.agents.agent import get_agent
 from mcp_server.cli_serve import root_of
 from mcp_server.cli_text import WIDTH
 from mcp_server.cli_verbs import AsJson, Settings, Task, settings_of
@@ -89,6 +90,7 @@ def evolve(
     json: AsJson = False,
 ) -> None:
     """Evolve a team of roles on one kernel until the budget or the ideas are used up."""
+    get_agent(agent)  # a run is frozen when it is created: a misspelt agent must not reach it
     # By name: the supervisor stands above this package and is only its caller everywhere else.
     supervisor = import_module("supervisor.__main__")
     raise typer.Exit(supervisor.evolve(task, run, agent, evaluations, minutes, usd, settings_of(context).root, json))

@@ -161,3 +161,9 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def test_evolve_with_a_misspelt_agent_says_which_exist_and_creates_no_run(terminal: Terminal) -> None:
+    status, _, err = terminal("evolve", "scale", "--agent", "tunner")
+    assert status == 2 and "there is no agent 'tunner'; there are: replay, tuner" in err
+    assert not (terminal.root / "runs").exists()
