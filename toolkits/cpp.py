@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from toolkits.core import diagnostics, process
 from toolkits.core.builds import content_key, find, keep, work_folder, write_sources
-from toolkits.core.compiler import Compiler, cpu, environment, limits
+from toolkits.core.compiler import Compiler, cpu, enclosed, environment, name_inside
 from toolkits.core.errors import HarnessError, InvalidInput
 from toolkits.core.schema import CompileResult, Diagnostic, Solution, Task
 from toolkits.core.signature import c_header, c_signature
@@ -68,13 +68,12 @@ async def _build(
     write_sources(sources, {HEADER: header, **solution.sources})
     started = time.monotonic()
     # The file names in messages and debug information are those of the solution: the compiler sees only them.
+    inside = name_inside(work)
+    whole = [*command, f"-ffile-prefix-map={inside}/src=.", "-o", f"../{LIBRARY}"]
     done = await process.run(
-        [*limits(), *command, f"-ffile-prefix-map={sources}=.", "-o", f"../{LIBRARY}"],
-        cwd=sources,
-        timeout_s=limit_s,
-        env=environment(scratch),
+        enclosed(whole, work, "src"), cwd=sources, timeout_s=limit_s, env=environment(inside / "tmp")
     )
-    log = done.output.replace(f"{scratch}/", "").replace(f"{sources}/", "")
+    log = done.output.replace(f"{inside}/tmp/", "").replace(f"{inside}/src/", "")
     found = diagnostics.parse(log)
     if done.returncode is None:
         found = [

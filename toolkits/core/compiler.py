@@ -2,10 +2,11 @@
 
 import os
 import shutil
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from toolkits.core import process
+from toolkits.core import process, sandbox
 from toolkits.core.errors import ToolkitUnavailable
 
 MEMORY_LIMIT_BYTES = 8_000_000_000
@@ -47,6 +48,26 @@ def limits() -> list[str]:
     """Command prefix: a source can make the compiler fill memory or disk; util-linux can stop that."""
     prlimit = shutil.which("prlimit")
     return [prlimit, f"--as={MEMORY_LIMIT_BYTES}", f"--fsize={OUTPUT_LIMIT_BYTES}", "--"] if prlimit else []
+
+
+def name_inside(work: Path) -> Path:
+    """What the enclosed compiler calls the folder it works in."""
+    return Path("/build") if sandbox.mechanism().bwrap else work
+
+
+def enclosed(command: Sequence[str], work: Path, cwd: str) -> list[str]:
+    """The command where it sees itself and `work` alone, if boxes can be built.
+
+    Else an `#include` of a private file would show its first line in the compiler's error.
+    """
+    bwrap = sandbox.mechanism().bwrap
+    if not bwrap:
+        return [*limits(), *command]
+    home = Path(command[0]).resolve().parent
+    visible = [] if home.is_relative_to("/usr") else [str(home.parent if home.name == "bin" else home)]
+    inside = str(name_inside(work))
+    boxed = sandbox.enclosed(bwrap, command, visible=visible, writable={str(work): inside}, cwd=f"{inside}/{cwd}")
+    return [*limits(), *boxed]
 
 
 @cache

@@ -158,6 +158,14 @@ def _die_with_parent_prefix() -> tuple[str, ...]:
     return (setpriv, "--pdeathsig", "KILL", "--") if setpriv else ()
 
 
-def start_child(command: Sequence[str], *, env: Mapping[str, str], pass_fds: Sequence[int]) -> subprocess.Popen[bytes]:
-    """A long-lived child in this process's own group, for callers without an event loop; stdout goes to stderr."""
-    return subprocess.Popen(command, env=dict(env), pass_fds=pass_fds, stdin=subprocess.DEVNULL, stdout=2)
+def start_child(
+    command: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    pass_fds: Sequence[int],
+    stdin: int = subprocess.DEVNULL,
+    stdout: int = 2,
+    stderr: int | None = None,
+) -> subprocess.Popen[bytes]:
+    """A child in this process's own group, for callers without an event loop; stdout goes to stderr."""
+    return subprocess.Popen(command, env=dict(env), pass_fds=pass_fds, stdin=stdin, stdout=stdout, stderr=stderr)

@@ -57,7 +57,7 @@ def main() -> None:
     torch.set_num_threads(1)
     requests = Requests(0)
     python = sys.argv[1] if len(sys.argv) > 1 else sys.executable
-    judge = Judge(start_zygote(python, default_cpu()), requests.stop_asked, requests.fd)
+    judge = Judge(lambda: start_zygote(python, default_cpu()), requests.stop_asked, requests.fd)
 
     def say(**message: Any) -> None:
         answers.write(json.dumps(message) + "\n")

@@ -24,7 +24,9 @@ GUARD = 4096
 """Bytes of sentinel before and after every tensor; a write past the end of an output lands there and is seen."""
 SENTINEL = 0xA5
 POISON = 0xFF
-"""NaN as float, -1 as integer: outputs before a call, and what lies behind an input."""
+"""NaN as float: floating outputs before a call, and what lies behind an input."""
+POISON_OTHER = 0x81
+"""Integer and bool outputs before a call: no bool, and no integer that means something, as -1 often does."""
 _F_SEAL_FUTURE_WRITE = 0x0010
 
 _libc = ctypes.CDLL(None)
@@ -51,6 +53,11 @@ class Place:
     shape: tuple[int, ...]
     dtype: torch.dtype
 
+    @property
+    def poison(self) -> int:
+        """The byte that fills it before a call, as an output."""
+        return POISON if self.dtype.is_floating_point else POISON_OTHER
+
 
 class Memory:
     """Some tensors in one anonymous file, with guards between them."""
@@ -61,16 +68,11 @@ class Memory:
         os.ftruncate(self.fd, self.size)
         self._bytes = torch.frombuffer(mmap.mmap(self.fd, self.size), dtype=torch.uint8)
         self._bytes.fill_(fill)
-        self.tensors = {
-            name: self.span(place).view(place.dtype).reshape(place.shape) for name, place in self.places.items()
-        }
+        self.tensors = {name: _typed(self.span(place), place) for name, place in self.places.items()}
 
     def span(self, place: Place) -> torch.Tensor:
         """The bytes of one tensor."""
         return self._bytes[place.offset : place.offset + place.nbytes]
-
-    def _tensor(self, place: Place) -> torch.Tensor:
-        return self.span(place).view(place.dtype).reshape(place.shape)
 
     def guards(self) -> list[torch.Tensor]:
         """The bytes before, between and after the tensors."""
@@ -106,11 +108,11 @@ class Outputs(Memory):
 
     def poison(self) -> None:
         for place in self.places.values():
-            self.span(place).fill_(POISON)
+            self.span(place).fill_(place.poison)
 
     def taken(self) -> dict[str, torch.Tensor]:
-        """A private copy of what the outputs hold now."""
-        return {name: tensor.clone() for name, tensor in self.tensors.items()}
+        """A private copy of what the outputs hold now, as bytes: a copy of bools would turn any byte into 0 or 1."""
+        return {name: _typed(self.span(place).clone(), place) for name, place in self.places.items()}
 
     def equal(self, taken: dict[str, torch.Tensor]) -> bool:
         return all(_same_bytes(self.tensors[name], tensor) for name, tensor in taken.items())
@@ -118,8 +120,8 @@ class Outputs(Memory):
     def unwritten(self) -> str:
         """Name of an output that still holds nothing but poison, or empty."""
         for place in self.places.values():
-            start = self.span(place)[:GUARD]
-            if place.nbytes and bool((start == POISON).all()) and bool((self.span(place) == POISON).all()):
+            start, poison = self.span(place)[:GUARD], place.poison
+            if place.nbytes and bool((start == poison).all()) and bool((self.span(place) == poison).all()):
                 return place.name
         return ""
 
@@ -143,6 +145,10 @@ def _layout(specs: Mapping[str, TensorSpec], sizes: dict[str, int]) -> tuple[dic
         places[name] = Place(name, end, nbytes, shape, DTYPES[spec.dtype])
         end += -(-(nbytes + GUARD) // ALIGN) * ALIGN
     return places, end
+
+
+def _typed(span: torch.Tensor, place: Place) -> torch.Tensor:
+    return span.view(place.dtype).reshape(place.shape)
 
 
 def _same_bytes(one: torch.Tensor, other: torch.Tensor) -> bool:

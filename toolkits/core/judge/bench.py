@@ -2,19 +2,18 @@
 
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 import torch
 
 from toolkits.core.errors import HarnessError
 from toolkits.core.judge.arena import Inputs, Outputs
-from toolkits.core.judge.cases import Cases, InvalidReference
+from toolkits.core.judge.cases import Cases
 from toolkits.core.judge.compare import check_outputs
-from toolkits.core.judge.inputs import Case, Reference, load_reference, refreshed
+from toolkits.core.judge.inputs import Case, load_reference, refreshed
 from toolkits.core.judge.request import EvaluationRequest
 from toolkits.core.judge.workers import Spent, Worker, WorkerFailure, scalars_of
-from toolkits.core.schema import Task
 
 Answer = TypeVar("Answer")
 
@@ -40,7 +39,7 @@ class Bench:
     def __init__(self, request: EvaluationRequest, fork: Callable[[], Worker]) -> None:
         self.key = warm_key(request)
         self.task = request.task
-        self.reference = _reference(request.task)
+        self.reference = load_reference(request.task.folder)
         self.cases = Cases(request.task, self.reference)
         self._fork = fork
         self._loaded = (request.baseline, request.baseline_build)
@@ -52,11 +51,12 @@ class Bench:
 
     def start_baselines(self) -> list[Worker]:
         """The baseline and its twin, for the A/A pairs; a dead one is replaced."""
-        if not self.baselines:
-            solution, build = self._loaded
-            self.baselines = [self._fork(), self._fork()]
-            for worker in self.baselines:
-                blameless(lambda worker=worker: worker.load(solution, build))
+        if not all(worker.alive() for worker in self.baselines):
+            self._close_baselines()
+        while len(self.baselines) < 2:
+            worker = self._fork()
+            self.baselines.append(worker)
+            blameless(lambda worker=worker: worker.load(*self._loaded))
         return self.baselines
 
     def bind(self, worker: Worker, who: str, slot: int, axes: dict[str, int]) -> None:
@@ -68,12 +68,17 @@ class Bench:
         if (who, slot) not in self._outputs:
             self._outputs[who, slot] = Outputs(self.task, axes)
         self._outputs[who, slot].restore_guards()
+        self._outputs[who, slot].poison()  # an earlier candidate's answers are still there
         worker.bind(slot, self.task, axes, self._inputs[slot], self._outputs[who, slot])
 
     def warm_up_baselines(self, slot: int, case: Case) -> None:
         """The first call on a workload pays for libraries that load late; the baseline must pass its own task."""
+        names = zip(("baseline", "twin"), self.baselines, strict=True)
+        for who, worker in names:
+            blameless(lambda who=who, worker=worker: self.bind(worker, who, slot, case.axes))
         if slot in self._warm:
             return
+        self.write(slot, case)
         for worker in self.baselines:
             self.call_baseline(worker, slot, case)
             if finding := check_outputs(self.task, case, worker.outputs(slot).taken()):
@@ -82,7 +87,7 @@ class Bench:
 
     def refreshed(self, case: Case, stream: torch.Generator, *, expected: bool) -> Case:
         with self.parts.part("new_content"):
-            return refreshed(self.reference, case, stream, expected=expected)
+            return refreshed(self.task, self.reference, case, stream, expected=expected)
 
     def call(self, worker: Worker, slot: int, case: Case) -> Spent:
         """One call on the content that was written last."""
@@ -98,21 +103,21 @@ class Bench:
             self._inputs[slot].write(case.inputs)
 
     def close(self) -> None:
-        for worker in self.baselines:
-            worker.close()
+        self._close_baselines()
         for memory in [*self._inputs.values(), *self._outputs.values()]:
             memory.close()
+
+    def _close_baselines(self) -> None:
+        """What they knew is lost with them; a zygote that is gone has ended them."""
+        for worker in self.baselines:
+            with suppress(HarnessError):
+                worker.close()
+        self.baselines.clear()
+        self._warm.clear()
 
 
 def warm_key(request: EvaluationRequest) -> str:
     return f"{request.task.content_hash} {request.baseline.id}"
-
-
-def _reference(task: Task) -> Reference:
-    try:
-        return load_reference(task.folder)
-    except Exception as error:  # a task's own code may raise anything, and the candidate is not to blame
-        raise InvalidReference(f"reference.py of {task.name} does not load: {error!r}") from error
 
 
 def blameless(step: Callable[[], Answer]) -> Answer:

@@ -4,17 +4,14 @@ Cases never leave the judge. A warm evaluation takes ready ones; while the judge
 case serves at most MAX_USES evaluations, and a verification asks for all of them fresh.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from toolkits.core.judge.compare import bad_reference
-from toolkits.core.judge.inputs import Case, Reference, draw
+from toolkits.core.judge.inputs import Case, InvalidReference, Reference, draw
 from toolkits.core.schema import Task
 
 MAX_USES = 20
-
-
-class InvalidReference(Exception):
-    """The reference's own values cannot judge anybody."""
 
 
 @dataclass
@@ -57,11 +54,13 @@ class Cases:
         return [*self._rounds, *self._timed.values()]
 
     def renew_one(self) -> bool:
-        """Redraw the most used case; False when none has been used."""
+        """Redraw the most used case; False when none has been used. One that fails is drawn when it is needed."""
         entry = max(self._entries(), key=lambda e: e.uses)
         if entry.uses == 0:
             return False
-        self._renew(entry)
+        entry.case, entry.uses = None, 0
+        with suppress(InvalidReference):
+            self._renew(entry)
         return True
 
     def renew_all(self) -> None:

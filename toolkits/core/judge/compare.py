@@ -9,10 +9,10 @@ A rule returns a Finding. Non-finite values must stand exactly where the referen
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
 
+from toolkits.core.judge.arena import DTYPES
 from toolkits.core.judge.inputs import Case
 from toolkits.core.judge.patterns import describe
 from toolkits.core.schema import Check, Task
@@ -67,7 +67,7 @@ def spot_check(task: Task, case: Case, outputs: dict[str, Tensor]) -> Finding | 
         if got.numel() <= SPOT_ELEMENTS or not got.is_floating_point():
             finding = apply(check, case, got, task.distributions[case.distribution].tolerance_scale)
         else:
-            start = secrets.randbelow(got.numel() - SPOT_ELEMENTS)
+            start = secrets.randbelow(got.numel() - SPOT_ELEMENTS + 1)
             block = slice(start, start + SPOT_ELEMENTS)
             loose = Check(output=check.output, rule="rel_l2", tolerance=SPOT_TOLERANCE)
             finding = apply(loose, case, got.flatten()[block], 1.0, want.flatten()[block])
@@ -80,13 +80,27 @@ def apply(check: Check, case: Case, got: Tensor, scale: float = 1.0, block: Tens
     """One rule on one output, or on a block of it with the block's expected values."""
     want = case.expected[check.output] if block is None else block
     tolerance = check.tolerance * scale
-    if broken := _non_finite(check, got, want, tolerance):
+    if got.numel() == 0:
+        return Finding(True, check.rule, check.output, 0.0, tolerance)
+    if broken := _no_bool(check, got, tolerance) or _non_finite(check, got, want, tolerance):
         return broken
     measure = _RULES[check.rule]
     error, worst = measure(got, want, case, check.parameters, tolerance)
     ok = error <= tolerance
     where = "" if ok else _element(got, want, worst)
     return Finding(ok, check.rule, check.output, error, tolerance, "" if ok else "wrong_values", where)
+
+
+def _no_bool(check: Check, got: Tensor, tolerance: float) -> Finding | None:
+    """A byte other than 0 and 1 reads as true and is none: mostly an element that was not written."""
+    if got.dtype is not torch.bool:
+        return None
+    values = got.flatten().view(torch.uint8)
+    worst = int(values.argmax())
+    if values[worst] <= 1:
+        return None
+    where = f"element {worst} of the flat tensor holds the byte {int(values[worst])}, neither 0 nor 1"
+    return Finding(False, check.rule, check.output, float("inf"), tolerance, "wrong_values", where)
 
 
 def _non_finite(check: Check, got: Tensor, want: Tensor, tolerance: float) -> Finding | None:
@@ -219,11 +233,11 @@ _RULES: dict[str, Callable[[Tensor, Tensor, Case, Parameters, float], Measured]]
 
 
 def bad_reference(task: Task, case: Case) -> str:
-    """Why the reference's own values cannot judge anybody, or empty."""
+    """Why a case's expected values cannot judge anybody, or empty: rounded as an output, they must pass themselves."""
     for name in task.outputs:
-        value: Any = case.expected.get(name)
-        if not isinstance(value, Tensor):
-            return f"the reference returns no tensor {name!r}"
-        if value.is_floating_point() and bool(torch.isnan(value).any()):
+        if bool(torch.isnan(case.expected[name]).any()):
             return f"the reference's {name} holds NaN under distribution {case.distribution!r}"
+    outputs = {name: case.expected[name].to(DTYPES[spec.dtype]) for name, spec in task.outputs.items()}
+    if finding := check_outputs(task, case, outputs):
+        return f"the reference does not pass its own check under distribution {case.distribution!r}: {finding}"
     return ""

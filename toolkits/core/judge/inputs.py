@@ -1,28 +1,37 @@
-"""Loads a task's reference and draws cases from it: inputs with the values expected of them. Judge only."""
+"""Loads a task's reference and draws cases from it: inputs with the values expected of them. Judge only.
+
+A task's own code may raise anything and return anything: what comes of it is an InvalidReference that says what.
+"""
 
 import importlib.util
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from toolkits.core.errors import HarnessError
-from toolkits.core.schema import Task
+from toolkits.core.judge.arena import DTYPES
+from toolkits.core.schema import Task, TensorSpec
+from toolkits.core.signature import shape_of
 
 Values = dict[str, Any]
 """Tensors and Python scalars by name."""
 
 
+class InvalidReference(Exception):
+    """The task's own code or values cannot judge anybody."""
+
+
 @dataclass(frozen=True)
 class Reference:
-    """The three functions of a task's reference.py."""
+    """The functions of a task's reference.py; without `refresh`, new content is drawn and computed anew."""
 
     make_inputs: Callable[[dict[str, int], str, torch.Generator], Values]
     reference: Callable[[Values], Values]
-    refresh: Callable[[Values, Values, torch.Generator], tuple[Values, Values]]
+    refresh: Callable[[Values, Values, torch.Generator], tuple[Values, Values]] | None
 
 
 @dataclass(frozen=True)
@@ -39,11 +48,11 @@ def load_reference(folder: Path) -> Reference:
     """Import `folder`/reference.py under a private name; several tasks never share a namespace."""
     path = folder / "reference.py"
     spec = importlib.util.spec_from_file_location(f"_kernel_lab_reference_{folder.name}", path)
-    if spec is None or spec.loader is None or not path.is_file():
-        raise HarnessError(f"the task has no readable {path}")
+    assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return Reference(module.make_inputs, module.reference, module.refresh)
+    with _of_the_task(f"loading {path}"):
+        spec.loader.exec_module(module)
+        return Reference(module.make_inputs, module.reference, getattr(module, "refresh", None))
 
 
 def generator(seed: int) -> torch.Generator:
@@ -58,12 +67,71 @@ def secret_generator() -> torch.Generator:
 
 def draw(task: Task, reference: Reference, axes: dict[str, int], distribution: str) -> Case:
     """Fresh inputs of a distribution and what the reference makes of them."""
-    stream = secret_generator()
-    inputs = reference.make_inputs(task.sizes(axes), distribution, stream)
-    return Case(axes, distribution, inputs, reference.reference(inputs))
+    return _drawn(task, reference, axes, distribution, secret_generator(), expected=True)
 
 
-def refreshed(reference: Reference, case: Case, stream: torch.Generator, *, expected: bool) -> Case:
+def refreshed(task: Task, reference: Reference, case: Case, stream: torch.Generator, *, expected: bool) -> Case:
     """New content by an exact symmetry of the task: costs about a copy. Expected values only where they are needed."""
-    inputs, known = reference.refresh(case.inputs, case.expected if expected else {}, stream)
-    return Case(case.axes, case.distribution, inputs, known)
+    if reference.refresh is None:
+        return _drawn(task, reference, case.axes, case.distribution, stream, expected=expected)
+    with _of_the_task("refresh"):
+        inputs, known = reference.refresh(case.inputs, case.expected if expected else {}, stream)
+    return _valid(task, Case(case.axes, case.distribution, inputs, known), "refresh", expected=expected)
+
+
+def _drawn(
+    task: Task,
+    reference: Reference,
+    axes: dict[str, int],
+    distribution: str,
+    stream: torch.Generator,
+    *,
+    expected: bool,
+) -> Case:
+    with _of_the_task("make_inputs"):
+        inputs = reference.make_inputs(task.sizes(axes), distribution, stream)
+    case = _valid(task, Case(axes, distribution, inputs, {}), "make_inputs", expected=False)
+    if not expected:
+        return case
+    with _of_the_task("reference"):
+        known = reference.reference(inputs)
+    return _valid(task, Case(axes, distribution, inputs, known), "reference", expected=True)
+
+
+@contextmanager
+def _of_the_task(function: str) -> Generator[None]:
+    """Run code of the task; whatever it raises is the task's fault."""
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        raise InvalidReference(f"{function} raised {type(error).__name__}: {error}") from error
+
+
+def _valid(task: Task, case: Case, function: str, *, expected: bool) -> Case:
+    """The case, if its values are what task.yaml says they are; a wrong shape would be broadcast and never be seen."""
+    sizes = task.sizes(case.axes)
+    problem = _problem(task.inputs, case.inputs, sizes, exact=True)
+    if expected:
+        problem = problem or _problem(task.outputs, case.expected, sizes, exact=False)
+    if problem:
+        raise InvalidReference(f"{function} under distribution {case.distribution!r}: {problem}")
+    return case
+
+
+def _problem(specs: Mapping[str, TensorSpec], values: Any, sizes: dict[str, int], *, exact: bool) -> str:
+    """The first value that is not as specified, or empty; `exact` wants the dtype too (expected values are float64)."""
+    if type(values) is not dict:
+        return f"returns {values!r:.40}, not a dict by name"
+    found: Values = values  # pyright: ignore[reportUnknownVariableType]
+    for name, spec in specs.items():
+        value = found.get(name)
+        if spec.shape is None:
+            if type(value) not in (bool, int, float):
+                return f"returns no Python number {name!r}"
+        elif not isinstance(value, torch.Tensor):
+            return f"returns no tensor {name!r}"
+        elif tuple(value.shape) != (shape := shape_of(spec, sizes)):
+            return f"{name} has shape {list(value.shape)}, task.yaml says {list(shape)}"
+        elif exact and value.dtype is not DTYPES[spec.dtype]:
+            return f"{name} is {value.dtype}, task.yaml says {spec.dtype}"
+    return ""

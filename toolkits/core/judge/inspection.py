@@ -1,7 +1,7 @@
 """Calls of the candidate, and what its memory and process show to be wrong after them."""
 
-from contextlib import suppress
-from pathlib import Path
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any
 
 from toolkits.core.judge.bench import Bench
@@ -12,19 +12,30 @@ from toolkits.core.judge.workers import Spent, Worker, WorkerFailure
 from toolkits.core.schema import CompileResult, Solution, Stage, Status
 
 
-def load(candidate: Worker, solution: Solution, build: CompileResult) -> None:
+@contextmanager
+def _blamed(stage: Stage, label: str = "") -> Generator[None]:
+    """A step of the candidate: what goes wrong in it is a rejection."""
     try:
-        candidate.load(solution, build)
+        yield
     except WorkerFailure as error:
-        raise Rejected(Status(error.status), Stage.LOAD, error.cause, error.detail) from error
+        raise Rejected(error.status, stage, error.cause, error.detail, label) from error
+
+
+def load(candidate: Worker, solution: Solution, build: CompileResult) -> None:
+    with _blamed(Stage.LOAD):
+        candidate.load(solution, build)
+
+
+def bind(bench: Bench, worker: Worker, slot: int, axes: dict[str, int], label: str, stage: Stage) -> None:
+    """Give the candidate the memory of a workload."""
+    with _blamed(stage, label):
+        bench.bind(worker, "candidate", slot, axes)
 
 
 def call(bench: Bench, worker: Worker, slot: int, case: Case, label: str, stage: Stage) -> Spent:
-    """One call of the candidate; what goes wrong is a rejection."""
-    try:
+    """One call of the candidate."""
+    with _blamed(stage, label):
         return bench.call(worker, slot, case)
-    except WorkerFailure as error:
-        raise Rejected(Status(error.status), stage, error.cause, error.detail, label) from error
 
 
 def checked_call(bench: Bench, worker: Worker, slot: int, case: Case, label: str, stage: Stage) -> dict[str, Any]:
@@ -75,11 +86,9 @@ def _refuse_wrong_when_timed(bench: Bench, worker: Worker, slot: int, case: Case
 
 def refuse_foul_play(candidate: Worker, result: Timed) -> None:
     """The clocks must agree, and nothing may run beside the worker."""
-    children = Path(f"/proc/{candidate.pid}/task/{candidate.pid}/children")
-    with suppress(OSError):
-        if children.read_text(encoding="utf-8").strip():
-            what = "the solution left child processes running"
-            raise Rejected(Status.REWARD_HACK, Stage.TIMING, "extra_process", what, result.workload.uuid)
+    if candidate.company():
+        what = "the solution left other processes running"
+        raise Rejected(Status.REWARD_HACK, Stage.TIMING, "extra_process", what, result.workload.uuid)
     least = result.blocked_shares()[0]
     if least > BLOCKED_LIMIT:
         what = (

@@ -15,9 +15,8 @@ import torch
 from toolkits.core.errors import HarnessError
 from toolkits.core.judge import timing
 from toolkits.core.judge.bench import Bench, Parts, warm_key
-from toolkits.core.judge.cases import InvalidReference
-from toolkits.core.judge.inputs import Case, secret_generator
-from toolkits.core.judge.inspection import call, checked_call, inspect, load, refuse_foul_play
+from toolkits.core.judge.inputs import Case, InvalidReference, secret_generator
+from toolkits.core.judge.inspection import bind, call, checked_call, inspect, load, refuse_foul_play
 from toolkits.core.judge.request import EvaluationRequest
 from toolkits.core.judge.results import Rejected, Timed, failed, passed
 from toolkits.core.judge.workers import Cancelled, Spent, Worker
@@ -36,8 +35,9 @@ SLOTS_TIMED = 1000
 class Judge:
     """Evaluates requests one after the other; warm between them."""
 
-    def __init__(self, zygote: Zygote, stop: Callable[[], bool], stop_fd: int) -> None:
-        self._zygote, self._stop, self._stop_fd = zygote, stop, stop_fd
+    def __init__(self, start: Callable[[], Zygote], stop: Callable[[], bool], stop_fd: int) -> None:
+        self._start, self._stop, self._stop_fd = start, stop, stop_fd
+        self._zygote = start()
         self._bench: Bench | None = None
         self._random = random.SystemRandom()
 
@@ -49,6 +49,8 @@ class Judge:
         started = time.perf_counter_ns()
         candidate = None
         try:
+            if self._stop():
+                raise Cancelled
             bench = self._warm(request)
             if request.fresh:
                 bench.cases.renew_all()
@@ -86,6 +88,10 @@ class Judge:
         self._bench = None
 
     def _warm(self, request: EvaluationRequest) -> Bench:
+        if not self._zygote.usable():
+            self._forget()
+            self._zygote.close()
+            self._zygote = self._start()
         if self._bench and self._bench.key != warm_key(request):
             self._forget()
         self._bench = self._bench or Bench(request, self._fork)
@@ -100,9 +106,8 @@ class Judge:
             cases = bench.cases.rounds()
         for number, case in enumerate(cases):
             progress(f"checking {case.distribution}", 0.5 * number / len(cases))
-            slot = bench.task.correctness.index(case.axes)
-            bench.bind(candidate, "candidate", slot, case.axes)
-            label = f"{case.distribution} {_axes(case.axes)}"
+            slot, label = bench.task.correctness.index(case.axes), f"{case.distribution} {_axes(case.axes)}"
+            bind(bench, candidate, slot, case.axes, label, Stage.CORRECTNESS)
             outputs = checked_call(bench, candidate, slot, case, label, Stage.CORRECTNESS)
             if number == len(cases) - 1:
                 call(bench, candidate, slot, case, label, Stage.CORRECTNESS)
@@ -116,24 +121,20 @@ class Judge:
         workload = bench.task.workloads[index]
         progress(f"timing {workload.uuid}", 0.5 + 0.5 * index / len(bench.task.workloads))
         with bench.parts.part("start_worker"):
-            baseline, twin = bench.start_baselines()
+            bench.start_baselines()
         with bench.parts.part("draw_cases"):
             slot, case = SLOTS_TIMED + index, bench.cases.timed(workload.uuid)
-        for who, worker in (("candidate", candidate), ("baseline", baseline), ("twin", twin)):
-            bench.bind(worker, who, slot, workload.axes)
         stream = secret_generator()
         result = Timed(workload)
         fresh = bench.refreshed(case, stream, expected=True)
+        bench.warm_up_baselines(slot, fresh)  # first: a task that its own baseline fails judges nobody
+        bind(bench, candidate, slot, workload.axes, workload.uuid, Stage.TIMING)
         checked_call(bench, candidate, slot, fresh, workload.uuid, Stage.TIMING)
-        bench.warm_up_baselines(slot, fresh)
         deadline = time.monotonic() + WORKLOAD_LIMIT_S
-        for limit in timing.CHECKPOINTS:
-            while result.pairs < limit:
-                check = result.pairs == 0 or self._random.random() < CHECKED_SHARE
-                fresh = bench.refreshed(case, stream, expected=check)
-                self._pair(bench, candidate, slot, fresh, result, check)
-            if result.decided() or time.monotonic() > deadline:
-                break
+        while not _enough(result, deadline):
+            check = result.pairs == 0 or self._random.random() < CHECKED_SHARE
+            fresh = bench.refreshed(case, stream, expected=check)
+            self._pair(bench, candidate, slot, fresh, result, check)
         refuse_foul_play(candidate, result)
         return result
 
@@ -164,12 +165,20 @@ class Judge:
         return kernels, {name: round(ms, 2) for name, ms in parts.items()}
 
     def _host(self) -> dict[str, str]:
-        host = {"pinned_core": str(self._zygote.cpu), "threads": "1"}
+        host = {"pinned_core": str(self._zygote.cpu), "threads": "1", "sandbox": self._zygote.sandbox()}
         with suppress(OSError):
             host["load"] = " ".join(Path("/proc/loadavg").read_text(encoding="utf-8").split()[:3])
         governor = Path(f"/sys/devices/system/cpu/cpu{self._zygote.cpu}/cpufreq/scaling_governor")
         host["governor"] = governor.read_text(encoding="utf-8").strip() if governor.is_file() else "not readable"
         return host
+
+
+def _enough(result: Timed, deadline: float) -> bool:
+    """Whether the pairs decide, or are all that are drawn, or the time is over and they carry an interval."""
+    least, most = timing.CHECKPOINTS[0], timing.CHECKPOINTS[-1]
+    if result.pairs in timing.CHECKPOINTS and result.decided():
+        return True
+    return result.pairs == most or (result.pairs >= least and time.monotonic() > deadline)
 
 
 def _axes(axes: dict[str, int]) -> str:

@@ -10,13 +10,18 @@ from toolkits.core.judge.workers import Spent
 from toolkits.core.schema import BenchmarkResult, Interval, Measurement, Stage, Status, Verdict, Workload
 
 BLOCKED_LIMIT = 0.33
+BLOCKED_FLOOR_NS = 200_000
 CLAIM_SLACK_NS, CLAIM_SLACK = 30_000, 0.01
 """A worker's own clock is used while what it leaves unexplained stays below the larger of these, ns and share."""
+CLAIM_DOUBT = 0.25
+"""Of a kernel's time: with more than this in doubt neither faster nor slower is said."""
+CLAIM_FLOOR_NS = 3_000
+"""What the judge's clock cannot see at all."""
 CLAIM_LIE_NS, CLAIM_LIE = 200_000, 0.2
 CLOCK = "CPU time by the worker's clock, borne out by the judge's clock of that process; wall clock beside it"
 REGIME = "run_only, warm cache: one call, outputs preallocated; no plan step, so plan included is the same"
 HINTS = {
-    "output_not_written": "write every element of every output: they hold NaN (or -1) before each call",
+    "output_not_written": "write every element of every output: before each call they hold NaN, or 0x81 in every byte",
     "nan_in_output": "look for division by zero, exp overflow, or reads of memory that was not set",
     "not_repeatable": "look for a race, or for scratch memory that is used before it is set",
     "time_limit": "the call did not return within the task's limit: look for an endless loop, or a far too slow path",
@@ -57,7 +62,23 @@ class Timed:
     @property
     def ratios(self) -> list[float]:
         """Baseline time over candidate time, a pair each."""
-        return [b / c for b, c in zip(self._times(self.baseline), self._times(self.candidate), strict=True)]
+        return self.doubted() if self.too_short() else self._ratios(0.0)
+
+    def doubted(self) -> list[float]:
+        """The same if the candidate also needed all that its process used and its clock did not show."""
+        return self._ratios(self._hidden_ns())
+
+    def too_short(self) -> bool:
+        """Whether what the judge's clock cannot rule out is a large part of the kernel: no claim can be borne out."""
+        return self._hidden_ns() > CLAIM_DOUBT * statistics.median(self._times(self.candidate))
+
+    def _ratios(self, hidden_ns: float) -> list[float]:
+        times = zip(self._times(self.baseline), self._times(self.candidate), strict=True)
+        return [b / (c + hidden_ns) for b, c in times]
+
+    def _hidden_ns(self) -> float:
+        """What the candidate may hide: the judge's clock knows it no better than this."""
+        return max(self.unclaimed_ns(), CLAIM_FLOOR_NS) if self.claims_hold() else CLAIM_SLACK_NS
 
     def _times(self, spent: list[Spent]) -> list[float]:
         """CPU times in ns: the workers' own clock where the judge's clock bears it out, else the judge's."""
@@ -97,9 +118,11 @@ class Timed:
         return timing.aa_factor(self.aa)
 
     def verdict(self) -> Verdict:
-        if self.clocks_disagree():
+        if self.clocks_disagree() or self.too_short():
             return Verdict.INCONCLUSIVE
-        return timing.verdict(self.speedup(), self.aa_factor())
+        found = timing.verdict(self.speedup(), self.aa_factor())
+        doubtful = found is Verdict.FASTER and statistics.median(self.doubted()) <= 1.0
+        return Verdict.INCONCLUSIVE if doubtful else found
 
     def decided(self) -> bool:
         return self.verdict() is not Verdict.INCONCLUSIVE
@@ -107,9 +130,11 @@ class Timed:
     def blocked_shares(self) -> list[float]:
         """Ascending shares of a call's wall time in which nobody ran or waited for a core.
 
-        On a busy machine single calls show such time; work that is done elsewhere shows it in every call.
+        On a busy machine single calls show such time; work that is done elsewhere shows it in every call. What a
+        wake-up alone may take counts as none.
         """
-        return sorted(max(0, s.wall_ns - s.outer_ns - s.queued_ns) / s.wall_ns for s in self.candidate)
+        blocked = [(s.wall_ns - s.outer_ns - s.queued_ns, s.wall_ns) for s in self.candidate]
+        return sorted(waited / wall if waited > BLOCKED_FLOOR_NS else 0.0 for waited, wall in blocked)
 
     def clocks_disagree(self) -> bool:
         """Whether half of the calls show it: CPU time then proves nothing."""
@@ -168,7 +193,10 @@ def _speed(timed: list[Timed]) -> dict[str, object]:
     mean = timing.geometric_mean([t.ratios for t in timed])
     worst = min(speedups, key=lambda uuid: speedups[uuid])
     verdict = timing.verdict(mean, max(t.aa_factor() for t in timed))
-    if any(t.clocks_disagree() for t in timed):
+    doubtful = verdict is Verdict.FASTER and timing.geometric_mean([t.doubted() for t in timed]).value <= 1.0
+    short = [t.too_short() for t in timed]  # these look slower than they may be, never faster
+    doubtful = doubtful or all(short) or (verdict is Verdict.SLOWER and any(short))
+    if doubtful or any(t.clocks_disagree() for t in timed):
         verdict = Verdict.INCONCLUSIVE
     return {
         "measurements": measurements,

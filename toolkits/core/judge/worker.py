@@ -37,6 +37,8 @@ _C_SCALARS: dict[str, Any] = {
     "int32": ctypes.c_int32,
     "int64": ctypes.c_int64,
     "bool": ctypes.c_uint8,
+    "float16": ctypes.c_uint16,
+    "bfloat16": ctypes.c_uint16,
 }
 Json = dict[str, Any]
 Call = Callable[[Json], Json]
@@ -60,7 +62,7 @@ def serve(channel: socket.socket) -> None:
         # The outermost frame: whatever a candidate raises is an answer, not the end of the worker.
         try:
             if request["op"] == "load":
-                load, entry = request, _load(request)
+                load, entry = request, _load(request, fds[0])
             elif request["op"] == "bind":
                 assert entry
                 memory[request["slot"]] = _mapped(fds, request["sizes"])
@@ -83,20 +85,30 @@ def _describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}{where}"[:DETAIL_CHARS]
 
 
-def _load(request: Json) -> Callable[..., Any]:
+def _load(request: Json, content: int) -> Callable[..., Any]:
+    """The entry function, from a descriptor: a library, or the text of every source file."""
     if request["toolkit"] == "cpp":
-        function = getattr(ctypes.CDLL(request["artifact"]), request["function"])
+        function = getattr(ctypes.CDLL(f"/proc/self/fd/{content}"), request["function"])
         function.restype = None
+        os.close(content)
         return function
-    folder = Path(request["artifact"])
+    folder = Path.cwd() / "solution"
+    with os.fdopen(content, encoding="utf-8") as file:
+        _write_files(folder, json.load(file))
     sys.path.insert(0, str(folder))
-    path = folder / request["file"]
-    spec = importlib.util.spec_from_file_location("solution", path)
+    spec = importlib.util.spec_from_file_location("solution", folder / request["file"])
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     sys.modules["solution"] = module
     spec.loader.exec_module(module)
     return getattr(module, request["function"])
+
+
+def _write_files(folder: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", newline="")
 
 
 def _mapped(fds: list[int], sizes: list[int]) -> list[mmap.mmap]:
@@ -136,11 +148,18 @@ def _bind_native(request: Json, entry: Callable[..., Any], memory: list[mmap.mma
     def call(scalars: Json) -> Json:
         for place, item in enumerate(items):
             if item["name"] in scalars:
-                arguments[place].value = scalars[item["name"]]
+                arguments[place].value = _c_scalar(item["dtype"], scalars[item["name"]])
         entry(*arguments)
         return {}
 
     return call
+
+
+def _c_scalar(dtype: str, value: Any) -> Any:
+    """16-bit floats cross as their bits, as `task.h` says."""
+    if dtype in ("float16", "bfloat16"):
+        return int(torch.tensor(value, dtype=_DTYPES[dtype]).view(torch.int16).item()) & 0xFFFF
+    return value
 
 
 def _bind_python(load: Json, request: Json, entry: Callable[..., Any], memory: list[mmap.mmap]) -> Call:

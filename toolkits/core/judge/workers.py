@@ -1,7 +1,7 @@
 """The judge's side of its workers: start, ask with a time limit, read the clocks from outside, kill and see them dead.
 
-CPU time is read by the kernel's clock of the worker's process, wall time by the judge's own clock; nothing that the
-worker says about time is used.
+CPU time is read by the kernel's clock of the worker's process, wall time by the judge's own clock; what the worker says
+of its time is kept beside them as a claim.
 """
 
 import json
@@ -14,16 +14,21 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from toolkits.core.judge.arena import Inputs, Memory, Outputs
 from toolkits.core.judge.zygotes import Zygote
 from toolkits.core.process import BoundedText, started_at
-from toolkits.core.schema import CompileResult, Solution, Task
+from toolkits.core.schema import CompileResult, Solution, Status, Task
 
 MESSAGE_BYTES = 128_000
 LOAD_TIMEOUT_S = 60.0
 OUTPUT_KEEP = 4_000
+READS_AT_END = 2
+"""As much as a pipe holds, once more than enough."""
+OWN_FAULTS = (Status.INCORRECT_SHAPE, Status.INCORRECT_DTYPE)
+"""What a worker may say of its own solution; every other status is for the judge to give."""
 SETTLE_LIMIT_NS = 20_000_000
 
 
@@ -34,7 +39,7 @@ class Cancelled(Exception):
 class WorkerFailure(Exception):
     """The worker did not answer as it should: it raised, died, or ran past its limit."""
 
-    def __init__(self, cause: str, detail: str, status: str = "RUNTIME_ERROR") -> None:
+    def __init__(self, cause: str, detail: str, status: Status = Status.RUNTIME_ERROR) -> None:
         super().__init__(detail)
         self.cause, self.detail, self.status = cause, detail, status
 
@@ -78,18 +83,20 @@ class Worker:
         self.kernel_ns = 0
 
     def load(self, solution: Solution, build: CompileResult, timeout_s: float = LOAD_TIMEOUT_S) -> None:
-        """Load the entry function."""
-        self._ask(
-            {
-                "op": "load",
-                "toolkit": solution.toolkit,
-                "artifact": str(build.artifact),
-                "file": solution.entry_file,
-                "function": solution.entry_function,
-                "destination_passing_style": solution.destination_passing_style,
-            },
-            timeout_s,
-        )
+        """Load the entry function; the worker gets the build's content, not its place."""
+        assert build.artifact
+        content = _content(build.artifact)
+        request = {
+            "op": "load",
+            "toolkit": solution.toolkit,
+            "file": solution.entry_file,
+            "function": solution.entry_function,
+            "destination_passing_style": solution.destination_passing_style,
+        }
+        try:
+            self._ask(request, timeout_s, [content])
+        finally:
+            os.close(content)
 
     def bind(self, slot: int, task: Task, axes: dict[str, int], inputs: Inputs, outputs: Outputs) -> None:
         """Give the worker a workload's memory."""
@@ -151,7 +158,7 @@ class Worker:
         while True:
             left = deadline - time.monotonic()
             if left <= 0:
-                raise WorkerFailure("time_limit", f"no answer within {timeout_s:g} s", "TIMEOUT")
+                raise WorkerFailure("time_limit", f"no answer within {timeout_s:g} s", Status.TIMEOUT)
             ready = {fd for fd, _ in self._poll.poll(left * 1000)}
             if self._stop_fd in ready and self._stop():
                 raise Cancelled
@@ -162,17 +169,19 @@ class Worker:
 
     def _answer(self, request: dict[str, Any]) -> dict[str, Any] | None:
         """The next packet if it answers `request`; anything else on the channel is dropped."""
-        packet = self._channel.recv(MESSAGE_BYTES)
+        packet = b""
+        with suppress(OSError):
+            packet = self._channel.recv(MESSAGE_BYTES)
         if not packet:
             raise self._died()
         try:
             answer: Any = json.loads(packet)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
         if not _belongs(answer, request):
             return None
         if "error" in answer:
-            raise WorkerFailure("exception", str(answer["error"])[:2000], str(answer.get("status", "RUNTIME_ERROR")))
+            raise _exception(answer)
         return answer
 
     def _drain(self) -> bool:
@@ -188,10 +197,18 @@ class Worker:
         return bool(chunk)
 
     def output(self) -> str:
-        """What the solution printed: it means nothing and is for people."""
-        while self._drain():
-            pass
+        """What the solution printed: it means nothing and is for people. It may print without end."""
+        for _ in range(READS_AT_END):
+            self._drain()
         return str(self._text)
+
+    def alive(self) -> bool:
+        """False once it has ended, however."""
+        return started_at(self.pid) is not None
+
+    def company(self) -> set[int]:
+        """Processes that the solution started and that still run, orphans among them."""
+        return self._zygote.company(self.pid)
 
     def _died(self) -> WorkerFailure:
         status = self.kill()
@@ -214,10 +231,33 @@ class Worker:
         return self._zygote.reap(pid)
 
     def close(self) -> None:
-        self.kill()
-        os.close(self._stdout)
-        for fd in (self._stat, *self._schedstats):
-            os.close(fd)
+        try:
+            self.kill()
+        finally:
+            for fd in (self._stdout, self._stat, *self._schedstats):
+                os.close(fd)
+
+
+def _content(artifact: Path) -> int:
+    """An anonymous file with a library's bytes, or with all files of a folder of sources as JSON."""
+    if artifact.is_dir():
+        files = {str(path.relative_to(artifact)): path for path in artifact.rglob("*") if path.is_file()}
+        texts = {name: path.read_bytes().decode() for name, path in files.items()}
+        content = json.dumps(texts).encode()
+    else:
+        content = artifact.read_bytes()
+    fd = os.memfd_create("solution", os.MFD_CLOEXEC)
+    with os.fdopen(os.dup(fd), "wb") as file:
+        file.write(content)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
+def _exception(answer: dict[str, Any]) -> WorkerFailure:
+    """What the worker says of its solution's failure: text to be shown, and bounded in every way."""
+    detail = str(answer["error"])[:2000].encode("utf-8", "replace").decode()
+    status = next((own for own in OWN_FAULTS if own == answer.get("status")), Status.RUNTIME_ERROR)
+    return WorkerFailure("exception", detail, status)
 
 
 def _belongs(answer: Any, request: dict[str, Any]) -> bool:

@@ -1,18 +1,30 @@
 """The judge's handle on its zygote: start it, have it fork workers, collect what became of them."""
 
+import itertools
 import json
 import os
+import secrets
+import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from toolkits.core.errors import HarnessError
+from toolkits.core.judge.boxes import Box, Folder
+from toolkits.core.judge.confine import open_to_all
+from toolkits.core.parent import children
 from toolkits.core.process import start_child
+from toolkits.core.sandbox import mechanism
 
 MESSAGE_BYTES = 4096
-START_TIMEOUT_S = 120.0
+ANSWER_TIMEOUT_S = 120.0
+"""Starting included: the import of torch from a cold disk."""
+USERS = range(61184, 65520)
+"""What systemd gives to services for a while: nobody's files are theirs. Neighbouring workers are different users."""
 
 
 class Zygote:
@@ -25,28 +37,114 @@ class Zygote:
         self._process = start_child(command, env=_environment(python), pass_fds=[theirs.fileno()])
         theirs.close()
         self._control = ours
-        self._control.settimeout(START_TIMEOUT_S)
-        if "ready" not in self._receive():
+        self._control.settimeout(ANSWER_TIMEOUT_S)
+        self._rooms: dict[int, Box | Folder] = {}
+        self._spare: Box | None = None
+        self._lost = False
+        self._serials = itertools.count(secrets.randbelow(len(USERS)))
+        ready = self._control.recv(MESSAGE_BYTES)
+        if not ready:
             raise HarnessError(f"{python} cannot run the judge's worker: it needs torch and numpy")
+        self._seen: dict[str, list[str]] = json.loads(ready)
+        self._bwrap, self._why_not = mechanism().bwrap, mechanism().why_not
+        self._other_user = os.geteuid() == 0
+        if self._bwrap and not self._box_works():
+            self._bwrap, self._why_not = "", "a worker cannot enter the namespaces that bubblewrap makes"
+        if not self._bwrap:  # the worker reads the interpreter where it lies, which another user may not be able to
+            self._other_user &= all(open_to_all(path) for path in self._seen["visible"])
+
+    def _box_works(self) -> bool:
+        """Whether a worker in a box answers."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with suppress(HarnessError, OSError), ours:
+            with theirs:
+                pid = self.fork(theirs, 2)
+            ours.send(json.dumps({"op": "hello", "id": 0, "nonce": ""}).encode())
+            answer = ours.recv(MESSAGE_BYTES)
+            ours.close()  # the worker ends
+            self.reap(pid)
+            return bool(answer)
+        return False
+
+    def sandbox(self) -> str:
+        """What holds its workers, for the record."""
+        user = "another user" if self._other_user else "this user"
+        return f"bwrap, {user}, limits" if self._bwrap else f"limits only, {user} ({self._why_not})"
+
+    def usable(self) -> bool:
+        """False once it has ended or stopped to answer: then another one is needed."""
+        return not self._lost and self._process.poll() is None
 
     def fork(self, channel: socket.socket, output: int) -> int:
-        request = json.dumps({"op": "spawn", "cpu": self.cpu}).encode()
-        socket.send_fds(self._control, [request], [channel.fileno(), output])
-        return int(self._receive()["pid"])
+        """The pid of a new worker, in a room of its own."""
+        uid = USERS[next(self._serials) % len(USERS)] if self._other_user else None
+        room = self._box() if self._bwrap else Folder(uid)
+        fds = [channel.fileno(), output]
+        try:
+            if isinstance(room, Box):
+                fds.append(room.entrance())
+            request = {"op": "spawn", "cpu": self.cpu, "home": room.home, "uid": uid}
+            pid = int(self._asked(request, fds)["pid"])
+            if not pid:
+                raise HarnessError("a worker could not enter its sandbox: the zygote's message is in the server's log")
+        except BaseException:
+            room.close()
+            raise
+        finally:
+            for entrance in fds[2:]:
+                os.close(entrance)
+        self._rooms[pid] = room
+        return pid
+
+    def _box(self) -> Box:
+        """The one that was built ahead of time, if there is one."""
+        box, self._spare = self._spare, None
+        if box and not box.alive():
+            box.close()
+            box = None
+        return box or Box(self._bwrap, self._seen["visible"], self._seen["hidden"])
 
     def reap(self, pid: int) -> int:
-        """Wait status of a worker that has been killed or has ended."""
-        self._control.send(json.dumps({"op": "reap", "pid": pid}).encode())
-        return int(self._receive()["status"])
+        """Wait status of a worker that has been killed or has ended; its room, and all that ran there, is gone."""
+        room = self._rooms.pop(pid)
+        try:
+            return int(self._asked({"op": "reap", "pid": pid})["status"])
+        finally:
+            room.close()
+            # The next one is built now and not while something is timed, which it would disturb.
+            if self._bwrap and not self._spare and not self._lost:
+                self._spare = Box(self._bwrap, self._seen["visible"], self._seen["hidden"])
 
-    def _receive(self) -> dict[str, Any]:
-        packet = self._control.recv(MESSAGE_BYTES)
-        return json.loads(packet) if packet else {}
+    def company(self, pid: int) -> set[int]:
+        """Processes that a worker started, and those whose parent has ended."""
+        return children(pid) | self._rooms[pid].strays() | (children(self._process.pid) - set(self._rooms))
+
+    def _asked(self, request: dict[str, Any], fds: Sequence[int] = ()) -> dict[str, Any]:
+        packet = b""
+        with suppress(OSError):
+            socket.send_fds(self._control, [json.dumps(request).encode()], fds)
+            packet = self._control.recv(MESSAGE_BYTES)
+        if not packet:
+            self._lost = True
+            raise HarnessError(
+                f"the judge's zygote, the parent of all workers, {self._ending()} during an evaluation: a solution"
+                " killed it, or memory ran out; the next evaluation starts another"
+            )
+        return json.loads(packet)
+
+    def _ending(self) -> str:
+        """How it ended; a process whose socket is closed is about to."""
+        with suppress(subprocess.TimeoutExpired):
+            code = self._process.wait(timeout=1)
+            return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        return "stopped to answer"
 
     def close(self) -> None:
         self._control.close()
         self._process.kill()
         self._process.wait()
+        if self._spare:
+            self._spare.close()
 
 
 def _environment(python: str) -> dict[str, str]:
