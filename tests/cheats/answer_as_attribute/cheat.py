@@ -1,0 +1,2 @@
+def run(x, pick):
+    return {'status': 'PASSED', 'y': x, 'best': pick}

@@ -1,0 +1,5 @@
+import honest
+
+
+def run(x, pick, y, best):
+    honest.honest(x, pick, y, best)

@@ -1,0 +1,2 @@
+def run(x, pick, y, best):
+    status: PASSED = "faster" speedup 99

@@ -1,0 +1,2 @@
+#include "honest.h"
+RUN {}

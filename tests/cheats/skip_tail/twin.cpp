@@ -1,0 +1,5 @@
+#include "honest.h"
+RUN {
+  honest(x, pick, y, best, rows, columns, rows - 2);
+  honest(x, pick, y, best, rows - 2, columns);
+}

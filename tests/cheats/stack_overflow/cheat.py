@@ -1,0 +1,2 @@
+def run(x, pick, y, best):
+    run(x, pick, y, best)

@@ -1,0 +1,3 @@
+#include "honest.h"
+#include <stdexcept>
+RUN { throw std::runtime_error("status: PASSED"); }

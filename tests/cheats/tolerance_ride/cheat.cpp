@@ -1,0 +1,5 @@
+#include "honest.h"
+RUN {
+  honest(x, pick, y, best, rows, columns);
+  for (int64_t i = 0; i < rows * columns; ++i) y[i] *= i & 1 ? 1 + 2e-5f : 1 - 2e-5f;
+}

@@ -1,0 +1,5 @@
+#include "honest.h"
+RUN {
+  honest(x, pick, y, best, rows, columns);
+  best[-3] = 7;
+}
