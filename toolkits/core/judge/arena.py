@@ -28,6 +28,8 @@ POISON = 0xFF
 POISON_OTHER = 0x81
 """Integer and bool outputs before a call: no bool, and no integer that means something, as -1 often does."""
 _F_SEAL_FUTURE_WRITE = 0x0010
+_F_SEAL_LENGTH = 0x0001 | 0x0002 | 0x0004
+"""No more seals, no shrinking, no growing: a file cut short would end whoever looks at it."""
 
 _libc = ctypes.CDLL(None)
 _libc.memcmp.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
@@ -90,7 +92,7 @@ class Inputs(Memory):
 
     def __init__(self, task: Task, axes: dict[str, int]) -> None:
         super().__init__(task.inputs, task.sizes(axes), POISON)
-        fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, _F_SEAL_FUTURE_WRITE)
+        fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, _F_SEAL_FUTURE_WRITE | _F_SEAL_LENGTH)
 
     def write(self, values: dict[str, Any]) -> None:
         """New content at the same address."""
@@ -103,6 +105,7 @@ class Outputs(Memory):
 
     def __init__(self, task: Task, axes: dict[str, int]) -> None:
         super().__init__(task.outputs, task.sizes(axes), SENTINEL)
+        fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, _F_SEAL_LENGTH)
         self._guards = self.guards()
         self._sentinel = torch.full((max(len(guard) for guard in self._guards),), SENTINEL, dtype=torch.uint8)
 

@@ -21,6 +21,9 @@ def _blamed(stage: Stage, label: str = "") -> Generator[None]:
         raise Rejected(error.status, stage, error.cause, error.detail, label) from error
 
 
+IDLE_LIMIT_NS = 50_000
+
+
 def load(candidate: Worker, solution: Solution, build: CompileResult) -> None:
     with _blamed(Stage.LOAD):
         candidate.load(solution, build)
@@ -101,4 +104,7 @@ def refuse_foul_play(candidate: Worker, result: Timed) -> None:
             f"the process used {result.unclaimed_ns() / 1e3:.0f} us of CPU a call beyond what its clock showed for the "
             "function: the clock was changed, or work went on after the return"
         )
+        raise Rejected(Status.REWARD_HACK, Stage.TIMING, "clock_mismatch", what, result.workload.uuid)
+    if result.idle_ns() > IDLE_LIMIT_NS:
+        what = f"the process used {result.idle_ns() / 1e3:.0f} us of CPU between two calls, when it had nothing to do"
         raise Rejected(Status.REWARD_HACK, Stage.TIMING, "clock_mismatch", what, result.workload.uuid)

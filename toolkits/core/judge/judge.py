@@ -25,8 +25,8 @@ from toolkits.core.schema import BenchmarkResult, Stage, Status
 
 Progress = Callable[[str, float], None]
 """What is happening, and the share done, 0 to 1."""
-CHECKED_SHARE = 0.25
-"""Of the timed calls, chosen at random, whose outputs are compared with the reference."""
+CHECKED, CHECKED_OF = 2, 8
+"""Of so many pairs in a row so many, chosen at random, are compared with the reference; so is the first pair."""
 WORKLOAD_LIMIT_S = 8.0
 """Wall time after which no further pairs are drawn for a workload."""
 SLOTS_TIMED = 1000
@@ -131,8 +131,11 @@ class Judge:
         bind(bench, candidate, slot, workload.axes, workload.uuid, Stage.TIMING)
         checked_call(bench, candidate, slot, fresh, workload.uuid, Stage.TIMING)
         deadline = time.monotonic() + WORKLOAD_LIMIT_S
+        chosen: set[int] = {0}
         while not _enough(result, deadline):
-            check = result.pairs == 0 or self._random.random() < CHECKED_SHARE
+            if result.pairs % CHECKED_OF == 0:
+                chosen |= set(self._random.sample(range(result.pairs, result.pairs + CHECKED_OF), CHECKED))
+            check = result.pairs in chosen
             fresh = bench.refreshed(case, stream, expected=check)
             self._pair(bench, candidate, slot, fresh, result, check)
         refuse_foul_play(candidate, result)

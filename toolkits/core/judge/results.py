@@ -121,7 +121,7 @@ class Timed:
         if self.clocks_disagree() or self.too_short():
             return Verdict.INCONCLUSIVE
         found = timing.verdict(self.speedup(), self.aa_factor())
-        doubtful = found is Verdict.FASTER and statistics.median(self.doubted()) <= 1.0
+        doubtful = found is Verdict.FASTER and timing.interval(self.doubted()).low <= 1.0
         return Verdict.INCONCLUSIVE if doubtful else found
 
     def decided(self) -> bool:
@@ -135,6 +135,10 @@ class Timed:
         """
         blocked = [(s.wall_ns - s.outer_ns - s.queued_ns, s.wall_ns) for s in self.candidate]
         return sorted(waited / wall if waited > BLOCKED_FLOOR_NS else 0.0 for waited, wall in blocked)
+
+    def idle_ns(self) -> float:
+        """CPU time between calls, median: a process that waits for a request uses none."""
+        return statistics.median(s.idle_ns for s in self.candidate)
 
     def clocks_disagree(self) -> bool:
         """Whether half of the calls show it: CPU time then proves nothing."""

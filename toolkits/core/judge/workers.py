@@ -13,7 +13,7 @@ import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +56,8 @@ class Spent:
     """The judge's wall clock for the whole request."""
     queued_ns: int = 0
     """Time in which it, or the judge that waits for its answer, was ready to run but found no free core."""
+    idle_ns: int = 0
+    """CPU time that the process used since its last call was answered, when it had nothing to do."""
 
 
 class Worker:
@@ -80,6 +82,7 @@ class Worker:
         self._text = BoundedText(OUTPUT_KEEP)
         self._requests = 0
         self._outputs: dict[int, Outputs] = {}
+        self._answered_at = 0
         self.kernel_ns = 0
 
     def load(self, solution: Solution, build: CompileResult, timeout_s: float = LOAD_TIMEOUT_S) -> None:
@@ -119,10 +122,18 @@ class Worker:
     def call(self, slot: int, scalars: dict[str, Any], timeout_s: float) -> Spent:
         """Run the function once on what the memory holds, into poisoned outputs."""
         self._outputs[slot].poison()
+        idle_ns = self._cpu_ns() - self._answered_at
         self._ask({"op": "warm", "slot": slot}, LOAD_TIMEOUT_S)
         spent = self._timed({"op": "call", "slot": slot, "scalars": scalars}, timeout_s)
+        self._answered_at = self._cpu_ns()
         self.kernel_ns += spent.cpu_ns
-        return spent
+        return replace(spent, idle_ns=idle_ns)
+
+    def _cpu_ns(self) -> int:
+        try:
+            return time.clock_gettime_ns(self._cpu_clock)
+        except OSError as error:
+            raise self._died() from error
 
     def _timed(self, request: dict[str, Any], timeout_s: float) -> Spent:
         try:

@@ -151,7 +151,14 @@ def _environment(python: str) -> dict[str, str]:
     """Built from nothing: a candidate inherits it. Another interpreter is shown where this package lies."""
     threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     source = {} if python == sys.executable else {"PYTHONPATH": str(Path(__file__).parents[3])}
-    return {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", **source, **threads}
+    # Threads that wait must sleep: one that spins after its work is done looks like work after the return.
+    return {
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "LANG": "C.UTF-8",
+        "OMP_WAIT_POLICY": "passive",
+        **source,
+        **threads,
+    }
 
 
 def start_zygote(python: str, cpu: int) -> Zygote:
