@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from toolkits.core.judge.worker import DTYPES
 from toolkits.core.schema import Task, TensorSpec
 from toolkits.core.signature import shape_of
 
@@ -33,16 +34,6 @@ _F_SEAL_LENGTH = 0x0001 | 0x0002 | 0x0004
 
 _libc = ctypes.CDLL(None)
 _libc.memcmp.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
-
-DTYPES: dict[str, torch.dtype] = {
-    "float32": torch.float32,
-    "float64": torch.float64,
-    "float16": torch.float16,
-    "bfloat16": torch.bfloat16,
-    "int32": torch.int32,
-    "int64": torch.int64,
-    "bool": torch.bool,
-}
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from toolkits.core.judge.arena import DTYPES
 from toolkits.core.judge.inputs import Case
 from toolkits.core.judge.patterns import describe
+from toolkits.core.judge.worker import DTYPES
 from toolkits.core.schema import Check, Task
 
 Tensor = torch.Tensor

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import torch
 
-from toolkits.core.judge.arena import DTYPES
 from toolkits.core.judge.inputs import Values, generator, load_reference
+from toolkits.core.judge.worker import DTYPES
 from toolkits.core.profile_child import DumpRequest
 from toolkits.core.schema import DType, Task, Workload
 from toolkits.core.signature import shape_of

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from toolkits.core.judge.arena import DTYPES
+from toolkits.core.judge.worker import DTYPES
 from toolkits.core.schema import Task, TensorSpec
 from toolkits.core.signature import shape_of
 

@@ -22,7 +22,7 @@ import torch
 
 MESSAGE_BYTES = 128_000
 DETAIL_CHARS = 1500
-_DTYPES = {
+DTYPES: dict[str, torch.dtype] = {
     "float32": torch.float32,
     "float64": torch.float64,
     "float16": torch.float16,
@@ -158,7 +158,7 @@ def _bind_native(request: Json, entry: Callable[..., Any], memory: list[mmap.mma
 def _c_scalar(dtype: str, value: Any) -> Any:
     """16-bit floats cross as their bits, as `task.h` says."""
     if dtype in ("float16", "bfloat16"):
-        return int(torch.tensor(value, dtype=_DTYPES[dtype]).view(torch.int16).item()) & 0xFFFF
+        return int(torch.tensor(value, dtype=DTYPES[dtype]).view(torch.int16).item()) & 0xFFFF
     return value
 
 
@@ -187,8 +187,8 @@ def _value(item: Json, memory: list[mmap.mmap]) -> Any:
     for size in item["shape"]:
         count *= size
     if count == 0:
-        return torch.empty(item["shape"], dtype=_DTYPES[item["dtype"]])
-    flat = torch.frombuffer(memory[item["memory"]], dtype=_DTYPES[item["dtype"]], count=count, offset=item["offset"])
+        return torch.empty(item["shape"], dtype=DTYPES[item["dtype"]])
+    flat = torch.frombuffer(memory[item["memory"]], dtype=DTYPES[item["dtype"]], count=count, offset=item["offset"])
     return flat.reshape(item["shape"])
 
 

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from toolkits.core.judge.arena import Inputs, Memory, Outputs
+from toolkits.core.judge.worker import MESSAGE_BYTES
 from toolkits.core.judge.zygotes import Zygote
 from toolkits.core.process import BoundedText, started_at
 from toolkits.core.schema import CompileResult, Solution, Status, Task
 
-MESSAGE_BYTES = 128_000
 LOAD_TIMEOUT_S = 60.0
 OUTPUT_KEEP = 4_000
 READS_AT_END = 2

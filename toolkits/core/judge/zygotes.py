@@ -16,11 +16,11 @@ from typing import Any
 from toolkits.core.errors import HarnessError
 from toolkits.core.judge.boxes import Box, Folder
 from toolkits.core.judge.confine import open_to_all
+from toolkits.core.judge.zygote import MESSAGE_BYTES
 from toolkits.core.parent import children
 from toolkits.core.process import start_child
 from toolkits.core.sandbox import mechanism
 
-MESSAGE_BYTES = 4096
 ANSWER_TIMEOUT_S = 120.0
 """Starting included: the import of torch from a cold disk."""
 USERS = range(61184, 65520)
