@@ -22,6 +22,7 @@ def _blamed(stage: Stage, label: str = "") -> Generator[None]:
 
 
 IDLE_LIMIT_NS = 50_000
+"""CPU time between two calls, median, that a waiting process cannot have used."""
 
 
 def load(candidate: Worker, solution: Solution, build: CompileResult) -> None:
@@ -90,21 +91,24 @@ def _refuse_wrong_when_timed(bench: Bench, worker: Worker, slot: int, case: Case
 def refuse_foul_play(candidate: Worker, result: Timed) -> None:
     """The clocks must agree, and nothing may run beside the worker."""
     if candidate.company():
-        what = "the solution left other processes running"
-        raise Rejected(Status.REWARD_HACK, Stage.TIMING, "extra_process", what, result.workload.uuid)
+        raise _foul(result, "extra_process", "the solution left other processes running")
     least = result.blocked_shares()[0]
     if least > BLOCKED_LIMIT:
         what = (
             f"in at least {least:.0%} of every call's wall time the process neither ran nor waited for its core: "
             "the work is done, or waited for, outside the measured process"
         )
-        raise Rejected(Status.REWARD_HACK, Stage.TIMING, "clock_mismatch", what, result.workload.uuid)
+        raise _foul(result, "clock_mismatch", what)
     if result.claims_lie():
         what = (
             f"the process used {result.unclaimed_ns() / 1e3:.0f} us of CPU a call beyond what its clock showed for the "
             "function: the clock was changed, or work went on after the return"
         )
-        raise Rejected(Status.REWARD_HACK, Stage.TIMING, "clock_mismatch", what, result.workload.uuid)
+        raise _foul(result, "clock_mismatch", what)
     if result.idle_ns() > IDLE_LIMIT_NS:
         what = f"the process used {result.idle_ns() / 1e3:.0f} us of CPU between two calls, when it had nothing to do"
-        raise Rejected(Status.REWARD_HACK, Stage.TIMING, "clock_mismatch", what, result.workload.uuid)
+        raise _foul(result, "clock_mismatch", what)
+
+
+def _foul(result: Timed, cause: str, what: str) -> Rejected:
+    return Rejected(Status.REWARD_HACK, Stage.TIMING, cause, what, result.workload.uuid)
