@@ -40,6 +40,12 @@ async def _next_one_passes(evaluate: Evaluate) -> None:
     assert result.status is Status.PASSED, result.detail
 
 
+async def test_arguments_and_environment_do_not_name_this_checkout(evaluate: Evaluate) -> None:
+    told = "' '.join([*sys.argv, *sys.orig_argv, *os.environ, *os.environ.values()])"
+    result = await evaluate(_hostile(f"raise ValueError({told})"))
+    assert result.cause == "exception" and str(Path(__file__).parents[3]) not in result.detail, result.detail
+
+
 @pytest.mark.parametrize("status", ["PASSED", "INVALID_REFERENCE", "HARNESS_ERROR", "no such status"])
 async def test_a_forged_status_is_a_runtime_error(evaluate: Evaluate, status: str) -> None:
     forged = f"dict(id=request()['id'], nonce=request()['nonce'], error='all good', status={status!r})"
