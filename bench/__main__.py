@@ -6,13 +6,14 @@ from pathlib import Path
 import anyio
 from rich.console import Console
 
-from bench import evaluation, startup
+from bench import evaluation, sandbox, startup
 
 
 async def main() -> None:
     console = Console(width=100)
     with tempfile.TemporaryDirectory() as folder:
         await startup.measure(console, Path(folder))
+        sandbox.measure(console)
         await evaluation.measure(console, Path(folder))
 
 

@@ -4,23 +4,26 @@
 
 Every comparison is a whole evaluation by the judge. Candidate and baseline are two builds of one source, in which WORK
 is an exact number of dependent multiply-adds an element: a kernel is slower by a known amount and by nothing else.
+Beside it stands what the plain way of bench/plain.py makes of the same two builds.
 """
 
 import argparse
+import math
 import statistics
-import sys
 import tempfile
 import time
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import anyio
 from rich.console import Console
 
+from bench import plain
+from bench.load import busy_cores
 from toolkits.core.judge.client import Judge
 from toolkits.core.judge.request import EvaluationRequest
-from toolkits.core.process import started_process
-from toolkits.core.schema import BenchmarkResult, Solution, Task, Verdict
+from toolkits.core.schema import BenchmarkResult, CompileResult, Solution, Task, Verdict
 from toolkits.core.toolkit import get_toolkit
 
 COMPARISONS = 200
@@ -37,8 +40,8 @@ def make_inputs(axes, distribution, generator):
 def reference(inputs):
     return {"y": inputs["x"].double() * 2}
 
-def refresh(inputs, expected, generator):
-    return {"x": -inputs["x"]}, {name: -value for name, value in expected.items()}
+def refresh(inputs, draw):
+    draw.normal(inputs["x"])
 """
 SOURCE = """
 #include "task.h"
@@ -98,31 +101,73 @@ class Comparison:
 
     async def run(self, percent: float, copy: str) -> BenchmarkResult:
         """One evaluation of a kernel that is slower by `percent`."""
-        candidate = _solution(copy, round(BASE_WORK * (1 + percent / 100)))
-        toolkit = get_toolkit("cpp")
+        builds = await self._built(copy, percent)
         request = EvaluationRequest(
             task=self._task,
-            candidate=candidate,
-            candidate_build=await toolkit.compile(self._task, candidate, self._builds),
+            candidate=_solution(copy, _work(percent)),
+            candidate_build=builds[0],
             baseline=self._baseline,
             baseline_name="itself",
-            baseline_build=await toolkit.compile(self._task, self._baseline, self._builds),
+            baseline_build=builds[1],
         )
         return await self._judge.evaluate(request, lambda what, share: None)
+
+    async def plain(self, copy: str) -> float:
+        """The ratio of a kernel's plain median to its copy's."""
+        builds = await self._built(copy, 0)
+        ours, theirs = [await plain.median_ns(build.artifact) for build in builds if build.artifact]
+        return theirs / ours
+
+    async def _built(self, copy: str, percent: float) -> list[CompileResult]:
+        toolkit = get_toolkit("cpp")
+        both = (_solution(copy, _work(percent)), self._baseline)
+        return [await toolkit.compile(self._task, solution, self._builds) for solution in both]
+
+
+def _work(percent: float) -> int:
+    return round(BASE_WORK * (1 + percent / 100))
 
 
 async def measure(console: Console, folder: Path) -> None:
     judge = Judge()
     comparison = Comparison(folder, judge)
     started = time.monotonic()
-    results = [await comparison.run(0, "itself") for _ in range(COMPARISONS)]
-    console.print(f"a kernel against itself, {COMPARISONS} comparisons: {_verdicts(results)}")
+    results = [await comparison.run(0, "copy") for _ in range(COMPARISONS)]
+    console.print(f"a kernel against its copy, {COMPARISONS} comparisons: {_verdicts(results)}")
     console.print(f"  {(time.monotonic() - started) / COMPARISONS:.2f} s a comparison, {_spread(results)}")
+    ratios = [await comparison.plain("copy") for _ in range(COMPARISONS)]
+    console.print(f"  the plain way, median of {plain.CALLS} each, one after the other: {_beyond(ratios)}")
+    found: dict[float, float] = {0.0: 0.0}
     for percent in SLOWER_BY:
-        slower = [await comparison.run(percent, "itself") for _ in range(RUNS)]
-        found = sum(result.verdict is Verdict.SLOWER for result in slower) / RUNS
-        console.print(f"{percent} % slower, {RUNS} comparisons: called slower in {found:.0%}; {_verdicts(slower)}")
+        started = time.monotonic()
+        slower = [await comparison.run(percent, "slower") for _ in range(RUNS)]
+        found[percent] = sum(result.verdict is Verdict.SLOWER for result in slower) / RUNS
+        seconds = (time.monotonic() - started) / RUNS
+        console.print(
+            f"{percent} % slower, {RUNS} comparisons of {seconds:.2f} s: called slower in {found[percent]:.0%}; "
+            f"{_verdicts(slower)}"
+        )
+    console.print(f"found half of the time: a difference of {_half(found)}")
     await judge.close()
+
+
+def _half(found: dict[float, float]) -> str:
+    """Between the two measured differences of which one is found in less and one in at least half of all cases."""
+    for (low, rarely), (high, often) in pairwise(sorted(found.items())):
+        if rarely < 0.5 <= often:
+            return f"{low + (high - low) * (0.5 - rarely) / (often - rarely):.1f} %"
+    return f"more than {max(found)} %"
+
+
+def _beyond(ratios: list[float]) -> str:
+    """How many of the plain ratios would be called a difference, by how much one asks for."""
+    shares = [f"{sum(abs(math.log(r)) > percent / 100 for r in ratios)} beyond {percent} %" for percent in (1, 2, 5)]
+    return f"{', '.join(shares)}; ratios {_range(ratios)}"
+
+
+def _range(ratios: list[float]) -> str:
+    ratios = sorted(ratios)
+    return f"{ratios[len(ratios) // 20]:.3f} to {ratios[-1 - len(ratios) // 20]:.3f} (5 to 95 %)"
 
 
 def _verdicts(results: list[BenchmarkResult]) -> str:
@@ -131,20 +176,13 @@ def _verdicts(results: list[BenchmarkResult]) -> str:
 
 
 def _spread(results: list[BenchmarkResult]) -> str:
-    ratios = sorted(result.speedup.value for result in results if result.speedup)
+    ratios = [result.speedup.value for result in results if result.speedup]
     pairs = statistics.median(m.pairs for result in results for m in result.measurements)
-    return (
-        f"{pairs:.0f} pairs, ratios {ratios[len(ratios) // 20]:.3f} to {ratios[-1 - len(ratios) // 20]:.3f} (5 to 95 %)"
-    )
+    return f"{pairs:.0f} pairs, ratios {_range(ratios)}"
 
 
 async def _loaded(console: Console, folder: Path, load: bool) -> None:
-    """With `load`, one busy process a core runs beside the measurement."""
-    if not load:
-        await measure(console, folder)
-        return
-    spin = [sys.executable, "-c", "while True: pass"]
-    async with started_process(spin, cwd=folder), started_process(spin, cwd=folder):
+    async with busy_cores(load):
         await measure(console, folder)
 
 

@@ -3,10 +3,12 @@
 The whole record stays in the ledger and in the log file; nothing here may grow with the size of a kernel's output.
 """
 
-from typing import TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeVar
 
 from pydantic import ConfigDict
 
+from mcp_server.excerpts import clip, first_error, of_exception, place
 from mcp_server.ledger import EvaluationRow, JobRow
 from mcp_server.schema import (
     BenchmarkAnswer,
@@ -14,14 +16,22 @@ from mcp_server.schema import (
     DiagnosticLine,
     JobAnswer,
     JobKind,
+    KernelLine,
+    LessonLine,
     ProfileAnswer,
     WorkloadLine,
 )
+from toolkits.core.causes import Cause, hint
+from toolkits.core.errors import HarnessError
+from toolkits.core.profilers import compare, gpu_verdict
 from toolkits.core.schema import (
     BenchmarkResult,
     CompileResult,
     Diagnostic,
     Interval,
+    Json,
+    KernelProfile,
+    Lesson,
     Measurement,
     ProfileReport,
     Solution,
@@ -33,7 +43,10 @@ from toolkits.core.schema import (
 MAX_DETAIL = 900
 MAX_DIAGNOSTICS = 5
 MAX_WORKLOADS = 16
+MAX_ADVICE = 3
 MAX_HOT_LINES = 10
+MAX_KERNELS = 6
+MAX_CHANGES = 20
 
 
 class AnyJobAnswer(JobAnswer):
@@ -50,6 +63,7 @@ ANSWERS: dict[JobKind, type[JobAnswer]] = {
 
 
 A = TypeVar("A", bound=JobAnswer)
+Mode = Literal["check", "full"]
 
 
 def of_job(row: JobRow) -> JobAnswer:
@@ -60,7 +74,10 @@ def of_job(row: JobRow) -> JobAnswer:
 def of_kind(model: type[A], row: JobRow) -> A:
     if row.answer is not None:
         return model.model_validate(row.answer)
-    return model(job=row.id, kind=row.kind, state=row.state, error=row.error, summary=_unfinished(row))
+    head: Json = {"job": row.id, "kind": row.kind, "state": row.state, "error": row.error, "summary": _unfinished(row)}
+    if model is BenchmarkAnswer and row.state == "cancelled":
+        head["status"] = Status.CANCELLED
+    return model.model_validate(head)
 
 
 def _unfinished(row: JobRow) -> str:
@@ -71,13 +88,13 @@ def _unfinished(row: JobRow) -> str:
     return f'{row.kind} job {row.id} is {row.state}: call get_result(id="{row.id}") to wait for it.'
 
 
-def compiled(job: str, build: CompileResult, log_path: str) -> CompileAnswer:
+def compiled(job: str, solution: Solution, build: CompileResult, log_path: str) -> CompileAnswer:
     warnings = sum(d.severity == "warning" for d in build.diagnostics)
     if build.ok:
         how = "found built" if build.cached else f"built in {build.build_ms:.0f} ms"
         summary = f"OK: {how} with {build.toolchain or build.toolkit}; {warnings} warnings."
     else:
-        summary = f"COMPILE_ERROR: {first_error(build.diagnostics) or clip(build.log, 300)}"
+        summary = f"COMPILE_ERROR: {first_error(build.diagnostics, solution.sources) or clip(build.log, 300)}"
     return CompileAnswer(
         job=job,
         kind="compile",
@@ -92,23 +109,41 @@ def compiled(job: str, build: CompileResult, log_path: str) -> CompileAnswer:
     )
 
 
-def not_compiled(task: Task, solution: Solution, build: CompileResult, mode: str, baseline: str) -> BenchmarkResult:
+def not_compiled(task: Task, solution: Solution, build: CompileResult, mode: Mode, baseline: str) -> BenchmarkResult:
     """A candidate that does not build is judged too: its result is COMPILE_ERROR."""
-    return BenchmarkResult.model_validate(
-        {
-            "task": task.name,
-            "solution": solution.id,
-            "mode": mode,
-            "status": Status.COMPILE_ERROR,
-            "stage": Stage.COMPILE,
-            "baseline": baseline,
-            "cause": "compile_error",
-            "detail": first_error(build.diagnostics) or clip(build.log, MAX_DETAIL),
-            "hint": "fix the first error; later ones often follow from it",
-            "total": len(task.workloads) if mode == "full" else 0,
-            "diagnostics": build.diagnostics,
-        }
+    return BenchmarkResult(
+        task=task.name,
+        solution=solution.id,
+        mode=mode,
+        status=Status.COMPILE_ERROR,
+        stage=Stage.COMPILE,
+        baseline=baseline,
+        cause=Cause.COMPILE_ERROR,
+        detail=first_error(build.diagnostics, solution.sources) or clip(build.log, MAX_DETAIL),
+        hint=Cause.COMPILE_ERROR.hint,
+        diagnostics=build.diagnostics,
     )
+
+
+def not_judged(task: Task, solution: Solution, mode: Mode, baseline: str, error: HarnessError) -> BenchmarkResult:
+    """The lab failed, and not only once: the record of that, which blames nobody and says what to do."""
+    return BenchmarkResult(
+        task=task.name,
+        solution=solution.id,
+        mode=mode,
+        status=Status.HARNESS_ERROR,
+        stage=Stage.LOAD,
+        baseline=baseline,
+        cause=error.cause,
+        detail=str(error),
+        hint=hint(error.cause),
+    )
+
+
+def explained(result: BenchmarkResult, sources: Mapping[str, str]) -> BenchmarkResult:
+    """The result with the source line quoted in which an exception was raised."""
+    quoted = of_exception(result.detail, sources) if result.cause == str(Cause.EXCEPTION) else ""
+    return result.model_copy(update={"detail": f"{clip(result.detail, MAX_DETAIL)}\n{quoted}"}) if quoted else result
 
 
 def judged(job: str, result: BenchmarkResult, evaluation: str = "") -> BenchmarkAnswer:
@@ -126,17 +161,22 @@ def judged(job: str, result: BenchmarkResult, evaluation: str = "") -> Benchmark
         cause=result.cause,
         detail=clip(result.detail, MAX_DETAIL),
         hint=clip(result.hint, MAX_DETAIL // 2),
-        failed_workload=result.workload,
+        failed_workload=_failed_on(result),
         verdict=result.verdict,
         speedup=rounded(result.speedup),
+        run_only=rounded(result.run_only),
         worst=short(result.worst),
         worst_workload=result.worst_workload,
         below_one=result.below_one,
         passed=result.passed,
         total=result.total,
+        of_task=result.of_task,
         aa_factor=short(max(noise, default=None)),
+        warnings=result.warnings,
+        advice=[clip(line, 200) for line in result.advice[:MAX_ADVICE]],
         baseline=result.baseline,
         workloads=[workload_line(m) for m in result.measurements[:MAX_WORKLOADS]],
+        more_workloads=max(len(result.measurements) - MAX_WORKLOADS, 0),
         diagnostics=diagnostic_lines(result.diagnostics),
         log_path=result.log_path,
     )
@@ -146,27 +186,56 @@ def of_evaluation(row: EvaluationRow) -> BenchmarkAnswer:
     return judged(row.job, row.result, row.id)
 
 
-def profiled(job: str, report: ProfileReport) -> ProfileAnswer:
+def profiled(job: str, report: ProfileReport, lessons: Sequence[Lesson] = ()) -> ProfileAnswer:
     known = {name: value for name, value in report if name in ProfileAnswer.model_fields}
     known |= {"hot_lines": report.hot_lines[:MAX_HOT_LINES], "notes": [clip(note, 300) for note in report.notes[:5]]}
+    known |= {
+        "kernels": [_kernel_line(kernel) for kernel in report.kernels[:MAX_KERNELS]],
+        "more_kernels": max(len(report.kernels) - MAX_KERNELS, 0),
+        "changes": [compare.line(change) for change in report.changes[:MAX_CHANGES]],
+        "advice": [clip(line, 300) for kernel in report.kernels[:1] for line in kernel.advice],
+        "lessons": [LessonLine(slug=one.slug, title=one.title, symptom=one.symptom) for one in lessons],
+    }
     return ProfileAnswer.model_validate(
         {"job": job, "kind": "profile", "state": "done", "summary": report.verdict or f"profiled with {report.tool}"}
         | known
     )
 
 
+def _kernel_line(kernel: KernelProfile) -> KernelLine:
+    figures = {name: value for name, value in kernel if name in KernelLine.model_fields}
+    shape = [
+        " x ".join(str(size) for size in sizes if size > 1) or "1" for sizes in (kernel.grid, kernel.block) if sizes
+    ]
+    top = kernel.stalls[0] if kernel.stalls else None
+    figures |= {
+        "name": gpu_verdict.short(kernel.name, 100),
+        "launch": " blocks of ".join(shape) if len(shape) == 2 else "",
+        "stall": f"{top.share:.0%} {top.reason}" if top else "",
+        "verdict": clip(kernel.verdict, 300),
+    }
+    return KernelLine.model_validate({name: _rounded(value) for name, value in figures.items()})
+
+
+def _rounded(value: object) -> object:
+    return float(f"{value:.4g}") if isinstance(value, float) else value
+
+
 def headline(result: BenchmarkResult) -> str:
     """The result in one or two sentences."""
     if result.status is not Status.PASSED:
-        where = f" on {result.workload}" if result.workload else ""
+        where = f" on {on}" if (on := _failed_on(result)) else ""
         cause = f" ({result.cause})" if result.cause else ""
         hint = f" Hint: {clip(result.hint, 200)}" if result.hint else ""
         return f"{result.status} at {result.stage}{where}{cause}: {clip(result.detail, 400)}{hint}"
     if result.speedup is None:
         return f"PASSED: correct in {result.rounds} rounds; mode {result.mode} does not time."
+    worst = f"{result.worst:.3g}x on {result.worst_workload}"
+    partial = f" asked for, of the task's {result.of_task}" if result.partial else ""
+    run_only = f" plan included, {ratio(result.run_only)} run only," if result.run_only else ""
     return (
-        f"PASSED, {result.verdict}: {ratio(result.speedup)} against {result.baseline.split(' ')[0]} "
-        f"over {result.passed} of {result.total} workloads; worst {result.worst:.3g}x on {result.worst_workload}; "
+        f"PASSED, {result.verdict}: {ratio(result.speedup)}{run_only} against {result.baseline.split(' ')[0]} "
+        f"over {result.passed} of {result.total} workloads{partial}; worst {worst}; "
         f"{result.below_one} below 1.0."
     )
 
@@ -181,21 +250,23 @@ def workload_line(m: Measurement) -> WorkloadLine:
         low=short(m.speedup.low) if m.speedup else None,
         high=short(m.speedup.high) if m.speedup else None,
         verdict=m.verdict,
+        floor_share=m.floor_share,
+        plan_us=short(m.plan_us),
+        baseline_plan_us=short(m.baseline_plan_us),
+        run_only=rounded(m.run_only),
     )
 
 
 def diagnostic_lines(diagnostics: list[Diagnostic]) -> list[DiagnosticLine]:
-    return [DiagnosticLine(where=where(d), message=clip(d.message, 300)) for d in diagnostics[:MAX_DIAGNOSTICS]]
+    return [DiagnosticLine(where=place(d), message=clip(d.message, 300)) for d in diagnostics[:MAX_DIAGNOSTICS]]
 
 
-def first_error(diagnostics: list[Diagnostic]) -> str:
-    error = next((d for d in diagnostics if d.severity == "error"), None)
-    return f"{where(error)} {clip(error.message, 300)}".strip() if error else ""
-
-
-def where(diagnostic: Diagnostic) -> str:
-    parts = [diagnostic.file, diagnostic.line, diagnostic.column]
-    return ":".join(str(part) for part in parts if part is not None and part != "")
+def _failed_on(result: BenchmarkResult) -> str:
+    """Where it failed first: a round with its distribution and axes, or a workload with its axes."""
+    named = result.workload.partition(",")[0]
+    failed = next((m for m in result.measurements if m.workload == named), None)
+    axes = " ".join(f"{name}={size}" for name, size in failed.axes.items()) if failed else ""
+    return f"{result.workload} ({axes})" if axes else result.workload
 
 
 def ratio(interval: Interval) -> str:
@@ -213,10 +284,3 @@ def rounded(interval: Interval | None) -> Interval | None:
     return Interval(
         value=float(f"{interval.value:.4g}"), low=float(f"{interval.low:.4g}"), high=float(f"{interval.high:.4g}")
     )
-
-
-def clip(text: str, limit: int) -> str:
-    """Head and tail of a long text."""
-    if len(text) <= limit:
-        return text
-    return f"{text[: limit * 2 // 3]} ... {text[-(limit // 3 - 5) :]}"

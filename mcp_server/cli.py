@@ -13,14 +13,16 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from mcp_server import cli_measure, cli_notes, cli_roles
+from mcp_server import cli_doctor, cli_measure, cli_notes, cli_roles
 from mcp_server.agents.agent import get_agent
 from mcp_server.cli_serve import root_of
 from mcp_server.cli_text import WIDTH
 from mcp_server.cli_verbs import AsJson, Settings, Task, settings_of
+from mcp_server.wire import visible
 from toolkits.core.errors import LabError
 
 VERBS = (
+    cli_doctor.doctor,
     cli_notes.list_tasks,
     cli_notes.describe_task,
     cli_notes.devices,
@@ -55,7 +57,7 @@ def run(words: Sequence[str]) -> None:
     try:
         app(args=list(words), prog_name="kernel-lab", obj="--" in words)
     except LabError as error:
-        Console(stderr=True, soft_wrap=True).print(Text(f"kernel-lab: {error}", style="red"))
+        Console(stderr=True, soft_wrap=True).print(Text(visible(f"kernel-lab: {error}"), style="red"))
         sys.exit(2)
 
 

@@ -1,5 +1,7 @@
 """The verbs that compile, check, time and profile. Exit status 1: the candidate is not good."""
 
+import re
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -26,13 +28,16 @@ def benchmark(
     check: Annotated[bool, typer.Option("--check", help="Correctness only.")] = False,
     baseline: Annotated[str, typer.Option(help="Solution to compare with; else the task's first baseline.")] = "",
     fresh: Annotated[bool, typer.Option("--fresh", help="Draw all inputs anew.")] = False,
+    workload: Annotated[list[str] | None, typer.Option(help="Time only this one; may be repeated.")] = None,
     json: AsJson = False,
 ) -> None:
     """Check a solution, time it against the baseline, record the result. Runs to the end."""
     mode: Mode = "check" if check else "full"
+    chosen = workload or None  # an option that is not given is an empty list here
     _end(
         done(
-            context, lambda lab, caller, report: lab.benchmark(caller, task, path, mode, baseline, fresh, None, report)
+            context,
+            lambda lab, caller, report: lab.benchmark(caller, task, path, mode, baseline, fresh, None, report, chosen),
         ),
         json,
     )
@@ -40,19 +45,39 @@ def benchmark(
 
 def profile(
     context: typer.Context,
-    what: Annotated[list[str], typer.Argument(help="TASK PATH, or `-- program arguments`.", show_default=False)],
+    what: Annotated[
+        list[str],
+        typer.Argument(
+            help="TASK PATH, or `-- program arguments`, or a report, or an earlier and a later one.", show_default=False
+        ),
+    ],
     workload: Annotated[str, typer.Option(help="uuid of a workload; else the first.")] = "",
     json: AsJson = False,
 ) -> None:
-    """Find what limits a solution, or any program: profile TASK PATH, or profile -- program arguments."""
+    """Find what limits a solution or any program, or digest a report: profile TASK PATH, -- program, FILE [FILE]."""
     command = what if settings_of(context).dashes else []
-    if not command and len(what) != 2:
-        raise typer.BadParameter("give TASK and PATH, or `--` and a command line")
-    task, path = ("", "") if command else what
+    if not command and len(what) > 2:
+        raise typer.BadParameter("give TASK and PATH, or `--` and a command line, or one or two reports")
+    if command:
+        task, path, against = "", "", ""
+    elif len(what) == 1 or _is_report(what[0]):
+        task, path, against = "", what[-1], what[0] if len(what) == 2 else ""
+    else:
+        (task, path), against = what, ""
     _end(
-        done(context, lambda lab, caller, report: lab.profile(caller, task, path, workload, command, None, report)),
+        done(
+            context,
+            lambda lab, caller, report: lab.profile(
+                caller, task, path, workload, command, None, report, against, anywhere=caller.role is None
+            ),
+        ),
         json,
     )
+
+
+def _is_report(name: str) -> bool:
+    """Tasks have plain names: neither a file nor the id of a job."""
+    return Path(name).is_file() or re.fullmatch(r"j[0-9a-f]{12}", name) is not None
 
 
 def get_result(

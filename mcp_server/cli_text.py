@@ -9,9 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from mcp_server.jobs import Report
-from mcp_server.schema import BenchmarkAnswer, HistoryAnswer, LessonsAnswer, TaskList
-from mcp_server.texts import text_of
-from mcp_server.wire import slim
+from mcp_server.schema import BenchmarkAnswer, HistoryAnswer, LessonsAnswer, TaskList, WorkloadLine
+from mcp_server.texts import share_of_device, text_of
+from mcp_server.wire import slim, visible
 from toolkits.core.schema import Record
 
 WIDTH = 100
@@ -22,7 +22,7 @@ BODY_KEYS = ("status", "verdict", "speedup", "cause", "variant", "parameters", "
 
 
 def json_text(answer: Record) -> str:
-    return json.dumps(slim(answer), indent=2, ensure_ascii=False)
+    return visible(json.dumps(slim(answer), indent=2, ensure_ascii=False))
 
 
 def show(answer: Record) -> None:
@@ -74,7 +74,9 @@ def _tasks(answer: TaskList) -> Table:
 
 
 def _benchmark(console: Console, answer: BenchmarkAnswer) -> None:
-    table = _table("workload", "latency us", "baseline us", "speedup", "99 % interval", "verdict")
+    planned = any(w.run_only for w in answer.workloads)
+    own = ["plan us", "run only"] if planned else ["of device"]  # --json has all
+    table = _table("workload", "latency us", "baseline us", "speedup", "99 % interval", *own, "verdict")
     for w in answer.workloads:
         interval = f"{w.low:g} to {w.high:g}" if w.low is not None and w.high is not None else ""
         table.add_row(
@@ -83,10 +85,19 @@ def _benchmark(console: Console, answer: BenchmarkAnswer) -> None:
             _number(w.baseline_us),
             _number(w.speedup),
             interval,
+            *(_plan_cells(w) if planned else [_of_device(w)]),
             w.verdict or w.status,
         )
     console.print(table)
     console.print(Text(text_of(answer.model_copy(update={"workloads": []}))), soft_wrap=True)
+
+
+def _plan_cells(w: WorkloadLine) -> list[str]:
+    return [_number(w.plan_us), f"{w.run_only.value:.3g}x" if w.run_only else ""]
+
+
+def _of_device(w: WorkloadLine) -> str:
+    return "" if w.floor_share is None else share_of_device(w.floor_share)
 
 
 def _number(value: float | None) -> str:

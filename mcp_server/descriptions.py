@@ -4,7 +4,13 @@ from pathlib import Path
 
 from mcp_server.schema import SolutionLine, TaskDescription, TaskLine
 from toolkits.core.schema import Check, Distribution, Solution, Task
-from toolkits.core.signature import c_signature, python_signature, tensor_lines
+from toolkits.core.signature import (
+    c_plan_signature,
+    c_signature,
+    python_plan_signature,
+    python_signature,
+    tensor_lines,
+)
 
 
 def task_line(task: Task) -> TaskLine:
@@ -26,13 +32,27 @@ def described(task: Task, solutions: list[SolutionLine]) -> TaskDescription:
         description=task.description,
         c_signature=c_signature(task, "run"),
         python_signature=python_signature(task),
+        plan=_plan(task),
+        c_plan_signatures=[c_plan_signature(task, "plan"), c_signature(task, "run", planned=True)] if task.plan else [],
+        python_plan_signatures=[python_plan_signature(task), python_signature(task, planned=True)] if task.plan else [],
         inputs=tensor_lines(task.inputs),
         outputs=tensor_lines(task.outputs),
         checks=[_check(check) for check in task.checks],
+        least_work=f"{task.work.bytes} bytes, {task.work.flops} operations" if task.work else "",
         distributions=[_distribution(name, d) for name, d in task.distributions.items()],
         workloads=[f"{w.uuid}: {_axes(w.axes)} {w.distribution}".strip() for w in task.workloads],
         solutions=solutions,
         lessons=task.lessons,
+    )
+
+
+def _plan(task: Task) -> str:
+    if not task.plan:
+        return ""
+    return (
+        f"a solution may name `plan_entry_point: file::function`: it is called before each run, when only "
+        f"{', '.join(task.plan.inputs)} is written, and its time counts; in C++ it leaves what it likes in a workspace "
+        f"of {task.plan.workspace} bytes, in Python it returns an object"
     )
 
 

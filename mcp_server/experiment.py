@@ -1,5 +1,6 @@
 """One candidate to be judged against one baseline: what it is about, and how the history tells of it."""
 
+import json
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,7 +8,8 @@ from typing import Literal
 
 from mcp_server.workspace import Workspace
 from toolkits.core.errors import LabError
-from toolkits.core.schema import BenchmarkResult, Json, Solution, Task
+from toolkits.core.judge.request import selection
+from toolkits.core.schema import BenchmarkResult, Json, Solution, Task, Workload
 
 Mode = Literal["check", "full"]
 
@@ -22,11 +24,23 @@ class Experiment:
     fresh: bool
     path: str
     """As the caller gave it."""
+    workloads: tuple[str, ...] | None = None
+    """uuids of a selection; None: all of the task."""
+
+    @property
+    def against(self) -> str:
+        """The baseline, by name and content."""
+        return f"{self.baseline_name} {self.baseline.id}"
+
+    def selected(self) -> list[Workload]:
+        """The workloads that the result has to account for."""
+        return selection(self.task, self.workloads) if self.mode == "full" else []
 
     @property
     def key(self) -> tuple[str, ...]:
         """The same content is the same work."""
-        return (self.task.content_hash, self.solution.id, self.mode, self.baseline.id, str(self.fresh))
+        chosen = json.dumps(self.workloads)
+        return (self.task.content_hash, self.solution.id, self.mode, self.baseline.id, str(self.fresh), chosen)
 
     def event(self, workspace: Workspace, result: BenchmarkResult, seconds: float) -> Json:
         """The history's row about the evaluation; the ledger adds its id."""
@@ -38,6 +52,7 @@ class Experiment:
             "verdict": result.verdict,
             "speedup": result.speedup.model_dump() if result.speedup else None,
             "worst": result.worst,
+            "partial": result.partial,
             "cause": result.cause,
             "baseline": result.baseline,
             "fresh": self.fresh,

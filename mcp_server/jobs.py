@@ -12,12 +12,15 @@ from dataclasses import dataclass, field
 
 from mcp_server.ledger import ORPHANED, JobRow, Ledger, this_process
 from mcp_server.schema import JobKind, JobState
-from toolkits.core.errors import LabError
+from toolkits.core.errors import HarnessError, LabError
+from toolkits.core.judge.postmortem import cause_of, with_remedy
 from toolkits.core.schema import Json
 
 MAX_WAIT_S = 50.0
 """No call waits longer: the least patient client gives up after 60 s."""
 REPORT_EVERY_S = 2.0
+REPORT_GAP_S = 0.25
+"""Between two reports at least."""
 POLL_S = 0.2
 BEAT_EVERY_S = 5.0
 ENDED = ("done", "failed", "cancelled")
@@ -38,8 +41,11 @@ class _Live:
     task: asyncio.Task[None]
     stage: str = "queued"
     part: float = 0.0
+    recorded: bool = False
+    """The ledger knows how it ended."""
     moved: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the stage changes and when the job ends."""
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class Jobs:
@@ -48,6 +54,8 @@ class Jobs:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._live: dict[str, _Live] = {}
+        self._unrecorded: dict[str, str] = {}
+        """Jobs whose end the ledger could not be told, and what whoever waits is told instead."""
         self._closing = False
 
     def start(self, kind: JobKind, key: str, run: str, role: str, request: Json, work: Work, cap: int = 0) -> str:
@@ -63,17 +71,18 @@ class Jobs:
         """The job as it stands when it ends, or after `wait_s`; None waits to its end."""
         started = time.monotonic()
         patience = float("inf") if wait_s is None else min(max(wait_s, 0.0), MAX_WAIT_S)
-        told, told_at = "", 0.0
-        while (row := self._ledger.job(job)).state not in ENDED:
-            waited = time.monotonic() - started
-            if waited >= patience:
-                break
-            stage = self._stage(job)
-            if report and (stage != told or waited - told_at >= REPORT_EVERY_S):
-                told, told_at = stage, waited
+        told, told_at = "", -REPORT_GAP_S
+        row = self._seen(job)
+        while row.state not in ENDED and (waited := time.monotonic() - started) < patience:
+            stage, since = self._stage(job), waited - told_at
+            if report and since >= (REPORT_GAP_S if stage != told else REPORT_EVERY_S):
+                told, told_at, since = stage, waited, 0.0
                 await report(waited, stage)
-            await self._pause(job, min(patience - waited, REPORT_EVERY_S))
-        return row
+            # A stage that comes right after another is told with the next: an evaluation of 100 ms has twenty.
+            soon = bool(report) and since < REPORT_GAP_S
+            await self._pause(job, min(patience - waited, REPORT_GAP_S - since if soon else REPORT_EVERY_S), soon=soon)
+            row = row if job in self._live else self._seen(job)
+        return row if row.state in ENDED else self._seen(job)
 
     async def cancel(self, job: str) -> JobRow:
         """Ask whoever runs the job to end it, and wait until it has."""
@@ -94,18 +103,26 @@ class Jobs:
         await asyncio.gather(*tasks, return_exceptions=True)
         self._closing = False
 
+    def _seen(self, job: str) -> JobRow:
+        """The job as the ledger has it, or as it ended here when the ledger cannot be written."""
+        row = self._ledger.job(job)
+        if row.state in ENDED or job not in self._unrecorded:
+            return row
+        return row.model_copy(update={"state": "failed", "error": self._unrecorded[job]})
+
     def _stage(self, job: str) -> str:
         live = self._live.get(job)
         if live is None:
             return "running in another process"
         return f"{live.stage} {live.part:.0%}" if live.part > 0 else live.stage
 
-    async def _pause(self, job: str, seconds: float) -> None:
-        """Until there may be news of the job."""
+    async def _pause(self, job: str, seconds: float, *, soon: bool) -> None:
+        """Until there may be news of the job; with `soon` only its end is news."""
         if live := self._live.get(job):
+            news = live.ended if soon else live.moved
             live.moved.clear()
             with suppress(TimeoutError):
-                await asyncio.wait_for(live.moved.wait(), seconds)
+                await asyncio.wait_for(news.wait(), seconds)
         else:
             await asyncio.sleep(min(seconds, POLL_S))
 
@@ -119,6 +136,9 @@ class Jobs:
             state, error = "done", ""
         except LabError as problem:
             error = str(problem)
+        except OSError as problem:
+            log.error("job %s: %s", job, problem, exc_info=not cause_of(str(problem)))
+            error = f"the lab cannot go on: {with_remedy(str(problem))}"
         except asyncio.CancelledError:
             state, error = ("failed", ORPHANED) if self._closing else ("cancelled", "")
         finally:
@@ -126,13 +146,22 @@ class Jobs:
             self._finish(job, state, answer, error)
 
     def _ended(self, job: str, task: asyncio.Task[None]) -> None:
-        self._live.pop(job).moved.set()
+        live = self._live.pop(job)
         if not task.cancelled() and (crash := task.exception()):
             log.error("job %s crashed", job, exc_info=crash)
-        self._finish(job, "cancelled", None, "")  # a task that is cancelled before its first step never runs _run
+        if not live.recorded:  # a task that is cancelled before its first step never runs _run
+            self._finish(job, "cancelled", None, "")
+        live.moved.set()
+        live.ended.set()
 
     def _finish(self, job: str, state: JobState, answer: Json | None, error: str) -> None:
-        self._ledger.finish_job(job, state, answer, error)
+        if live := self._live.get(job):
+            live.recorded = True
+        try:
+            self._ledger.finish_job(job, state, answer, error)
+        except HarnessError as problem:
+            log.error("job %s ended and could not be recorded: %s", job, problem)
+            self._unrecorded.setdefault(job, f"{error or 'its result is lost'}; {problem}".removeprefix(f"{problem}; "))
 
     def _note(self, job: str, stage: str, part: float) -> None:
         if live := self._live.get(job):

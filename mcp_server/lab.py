@@ -1,6 +1,5 @@
 """The data flow of compile, benchmark and profile, top to bottom. Knows neither MCP nor a terminal."""
 
-import asyncio
 import hashlib
 import json
 import logging
@@ -9,19 +8,19 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-import anyio
-
-from mcp_server import answers
+from mcp_server import answers, reports
+from mcp_server.building import built, built_baseline
 from mcp_server.callers import Caller, Callers
 from mcp_server.catalogue import Catalogue
 from mcp_server.experiment import Experiment, Mode
 from mcp_server.jobs import Jobs, Report, Say, Work
+from mcp_server.judging import Judging
 from mcp_server.schema import BenchmarkAnswer, CompileAnswer, JobAnswer, JobKind, ProfileAnswer, RunAnswer
 from mcp_server.workspace import Workspace
-from toolkits.core.device import lease
+from toolkits.core.advice import advice
 from toolkits.core.errors import HarnessError, InvalidInput, LabError, NotInWorkspace
-from toolkits.core.judge.client import Judge
-from toolkits.core.judge.request import EvaluationRequest
+from toolkits.core.judge.completeness import accounted
+from toolkits.core.judge.request import EvaluationRequest, selection
 from toolkits.core.schema import BenchmarkResult, CompileResult, Json, ProfileReport, Solution, Task, Workload
 from toolkits.core.toolkit import get_toolkit
 
@@ -34,39 +33,23 @@ log = logging.getLogger(__name__)
 class Lab(Catalogue):
     """One a server process; what it does lives in the ledger, not here."""
 
-    def __init__(self, workspace: Workspace, callers: Callers, url: str = "") -> None:
+    def __init__(self, workspace: Workspace, callers: Callers, url: str = "", judging: Judging | None = None) -> None:
         super().__init__(workspace, callers, url)
         self.jobs = Jobs(self.ledger)
-        self._judge = Judge()
-        self._warming: asyncio.Task[None] | None = None
-        self._closing = False
+        self._judging = judging or Judging()
 
     async def close(self) -> None:
         """End every role, every job and the judge process."""
-        self._closing = True
+        self._judging.expect_no_more()
         await super().close()
         await self.jobs.close()
-        if self._warming:
-            self._warming.cancel()
-            await asyncio.wait({self._warming})
-        await self._judge.close()
+        await self._judging.close()
 
     async def open_run(self, caller: Caller, run: str, task: str, config: str) -> RunAnswer:
         """As the catalogue does; a run will measure, so the judge starts meanwhile."""
         answer = await super().open_run(caller, run, task, config)
-        self._warm_judge()
+        self._judging.warm_up()
         return answer
-
-    def _warm_judge(self) -> None:
-        """Start the judge in the background: loading torch takes seconds that no evaluation should wait for."""
-        if not self._closing and (self._warming is None or self._warming.done()):
-            self._warming = asyncio.create_task(self._started_judge(), name="start of the judge")
-
-    async def _started_judge(self) -> None:
-        try:
-            await self._judge.start()
-        except (LabError, OSError, TimeoutError, anyio.EndOfStream, anyio.IncompleteRead) as error:
-            log.warning("the judge did not start, the first evaluation will try again: %r", error)
 
     # --- compile ----------------------------------------------------------------------------------------------------
 
@@ -83,11 +66,8 @@ class Lab(Catalogue):
 
     async def _built(self, task: Task, solution: Solution, job: str, say: Say) -> Json:
         say("compiling", 0)
-        build = await self._build(task, solution)
-        return _stored(answers.compiled(job, build, self._write_log(job, build)))
-
-    async def _build(self, task: Task, solution: Solution) -> CompileResult:
-        return await get_toolkit(solution.toolkit).compile(task, solution, self.workspace.builds)
+        build = await built(task, solution, self.workspace.builds)
+        return _stored(answers.compiled(job, solution, build, self._write_log(job, build)))
 
     # --- benchmark --------------------------------------------------------------------------------------------------
 
@@ -101,29 +81,38 @@ class Lab(Catalogue):
         fresh: bool = False,
         wait_s: float | None = WAIT_S,
         report: Report | None = None,
+        workloads: Sequence[str] | None = None,
     ) -> BenchmarkAnswer:
         """Judge a solution against a baseline: build both, check, time, record."""
-        experiment = self._experiment(caller, task, path, mode, baseline, fresh)
+        experiment = self._experiment(caller, task, path, mode, baseline, fresh, workloads)
         request: Json = {"task": task, "path": path, "mode": mode, "baseline": baseline, "fresh": fresh}
+        request["workloads"] = experiment.workloads
         work = partial(self._benchmark, caller, experiment)
         cap = caller.role.evaluations if caller.role else 0
         job = self._start(caller, "benchmark", experiment.key, request, work, cap)
         return answers.of_kind(BenchmarkAnswer, await self.jobs.wait(job, wait_s, report))
 
-    def _experiment(self, caller: Caller, task: str, path: str, mode: Mode, baseline: str, fresh: bool) -> Experiment:
+    def _experiment(
+        self,
+        caller: Caller,
+        task: str,
+        path: str,
+        mode: Mode,
+        baseline: str,
+        fresh: bool,
+        workloads: Sequence[str] | None,
+    ) -> Experiment:
         wanted = self.workspace.task(task)
+        chosen = _chosen(wanted, mode, workloads)
         solution = self.workspace.solution(wanted, path, caller.worktree)
         name = baseline or wanted.baselines[0]
         against = self.workspace.solution(wanted, name, caller.worktree)
         get_toolkit(solution.toolkit)
-        return Experiment(wanted, solution, Path(name).name, against, mode, fresh, path)
+        return Experiment(wanted, solution, Path(name).name, against, mode, fresh, path, chosen)
 
     async def _benchmark(self, caller: Caller, experiment: Experiment, job: str, say: Say) -> Json:
         started = time.monotonic()
-        say("compiling", 0)
-        build = await self._build(experiment.task, experiment.solution)
-        result = await self._judged(experiment, build, say)
-        result = result.model_copy(update={"log_path": self._write_log(job, build, result)})
+        result = answers.explained(await self._result(experiment, job, say), experiment.solution.sources)
         answer = _stored(answers.judged(job, result))
         event = experiment.event(self.workspace, result, time.monotonic() - started)
         self.workspace.store(experiment.solution)
@@ -132,39 +121,38 @@ class Lab(Catalogue):
         )
         return answer | {"evaluation": evaluation}
 
+    async def _result(self, experiment: Experiment, job: str, say: Say) -> BenchmarkResult:
+        """What became of the candidate; the whole of it is in the job's log too."""
+        task, solution, against = experiment.task, experiment.solution, experiment.against
+        build = None
+        say("compiling", 0)
+        try:
+            build = await built(task, solution, self.workspace.builds)
+            if build.ok:
+                result = await self._judged(experiment, build, say)
+            else:
+                result = answers.not_compiled(task, solution, build, experiment.mode, against)
+        except HarnessError as error:
+            log.error("the lab failed on %s: %s", experiment.path, error)
+            result = answers.not_judged(task, solution, experiment.mode, against, error)
+        result = accounted(result, experiment.selected(), len(task.workloads))
+        result = result.model_copy(update={"advice": advice(solution, result.errors)})
+        return result.model_copy(update={"log_path": self._write_log(job, build, result)})
+
     async def _judged(self, experiment: Experiment, build: CompileResult, say: Say) -> BenchmarkResult:
         task, solution, name = experiment.task, experiment.solution, experiment.baseline_name
-        if not build.ok:
-            return answers.not_compiled(task, solution, build, experiment.mode, f"{name} {experiment.baseline.id}")
         request = EvaluationRequest(
             task=task,
             candidate=solution,
             candidate_build=build,
             baseline=experiment.baseline,
             baseline_name=name,
-            baseline_build=await self._baseline_build(experiment),
+            baseline_build=await built_baseline(task, experiment.baseline, name, self.workspace.builds),
             mode=experiment.mode,
             fresh=experiment.fresh,
+            workloads=experiment.workloads,
         )
-        say("waiting for the device", 0)
-        async with lease("cpu"):
-            try:
-                return await self._judge.evaluate(request, say)
-            except HarnessError as error:
-                log.warning("judging again after a failure of the lab: %s", error)
-                return await self._judge.evaluate(request, say)
-            except asyncio.CancelledError:
-                self._warm_judge()  # the one that was at work is killed, and whoever comes next wants another
-                raise
-
-    async def _baseline_build(self, experiment: Experiment) -> CompileResult:
-        build = await self._build(experiment.task, experiment.baseline)
-        if not build.ok:
-            raise LabError(
-                f"baseline {experiment.baseline_name!r} does not build here, choose another by `baseline`: "
-                f"{answers.first_error(build.diagnostics) or answers.clip(build.log, 500)}"
-            )
-        return build
+        return await self._judging.evaluated(request, say)
 
     # --- profile ----------------------------------------------------------------------------------------------------
 
@@ -177,11 +165,18 @@ class Lab(Catalogue):
         command: Sequence[str] = (),
         wait_s: float | None = WAIT_S,
         report: Report | None = None,
+        against: str = "",
+        anywhere: bool = False,
     ) -> ProfileAnswer:
-        """Profile a solution on one workload, or any command line."""
-        if bool(command) == bool(task and path):
-            raise InvalidInput("give either `task` and `path` of a solution, or a `command`")
-        if command:
+        """Profile a solution on one workload, or any command line; or digest a report that was made elsewhere."""
+        handed_in = bool(path and not task)
+        if bool(command) == bool(path) or (task and not path):
+            raise InvalidInput("give either `task` and `path` of a solution, or a `command`, or the `path` of a report")
+        if against and not handed_in:
+            raise InvalidInput("`against` compares two reports: give the newer one by `path`, without a task")
+        if handed_in:
+            job = self._digest(caller, path, against, anywhere)
+        elif command:
             folder = caller.worktree or Path.cwd()
             work = partial(self._profiled_command, caller, list(command), folder)
             job = self._start(caller, "profile", (str(folder), *command), {"command": list(command)}, work)
@@ -218,13 +213,26 @@ class Lab(Catalogue):
         report = await profiling.profile_command(command, folder, self.workspace.profile_folder(job))
         return self._profiled(caller, job, report, {})
 
+    def _digest(self, caller: Caller, path: str, against: str, anywhere: bool) -> str:
+        names = [name for name in (path, against) if name]
+        files = [reports.report_path(self.workspace, name, caller.worktree, anywhere=anywhere) for name in names]
+        key = [f"{file} {file.stat().st_mtime_ns} {file.stat().st_size}" for file in files]
+        work = partial(self._digested, caller, files)
+        return self._start(caller, "profile", ("report", *key), {"path": path, "against": against}, work)
+
+    async def _digested(self, caller: Caller, files: list[Path], job: str, say: Say) -> Json:
+        say("reading", 0)
+        folder = self.workspace.profile_folder(job)
+        report = await reports.digested(files[0], files[1] if len(files) > 1 else None, folder)
+        return self._profiled(caller, job, report, {})
+
     def _profiled(self, caller: Caller, job: str, report: ProfileReport, about: Json) -> Json:
         """Keep the report beside the raw one, and tell the history."""
         folder = self.workspace.profile_folder(job)
         (folder / "report.json").write_text(report.model_dump_json(indent=1), encoding="utf-8")
         seen = {"target": report.target, "bottleneck": report.bottleneck, "verdict": report.verdict, "job": job}
         self.ledger.append(caller.run, "profile", about | seen, caller.role_id)
-        return _stored(answers.profiled(job, report))
+        return _stored(answers.profiled(job, report, reports.fitting_lessons(self.workspace, report)))
 
     # --- results ----------------------------------------------------------------------------------------------------
 
@@ -251,12 +259,21 @@ class Lab(Catalogue):
         digest = hashlib.sha256(json.dumps([kind, caller.run, *key]).encode()).hexdigest()
         return self.jobs.start(kind, digest, caller.run, caller.role_id, request, work, cap)
 
-    def _write_log(self, job: str, build: CompileResult, result: BenchmarkResult | None = None) -> str:
+    def _write_log(self, job: str, build: CompileResult | None, result: BenchmarkResult | None = None) -> str:
         """The whole compiler output, and the whole result as JSON, for whoever wants more than the answer."""
         path = self.workspace.log_path(job)
-        parts = [" ".join(build.command), build.log, result.model_dump_json(indent=1) if result else ""]
+        parts = [" ".join(build.command), build.log] if build else []
+        parts += [result.model_dump_json(indent=1)] if result else []
         path.write_text("\n".join(part for part in parts if part) + "\n", encoding="utf-8")
         return str(path)
+
+
+def _chosen(task: Task, mode: Mode, workloads: Sequence[str] | None) -> tuple[str, ...] | None:
+    """The selection in the task's order; naming every workload is no selection."""
+    chosen = selection(task, workloads)
+    if workloads is not None and mode == "check":
+        raise InvalidInput("mode 'check' times no workload: leave out `workloads`, or use mode 'full'")
+    return None if len(chosen) == len(task.workloads) else tuple(workload.uuid for workload in chosen)
 
 
 def _stored(answer: JobAnswer) -> Json:

@@ -14,6 +14,7 @@ from threading import RLock
 from mcp_server.ledger_schema import MIGRATIONS
 from mcp_server.workspace import make_root
 from toolkits.core.errors import HarnessError, LabError
+from toolkits.core.judge.postmortem import with_remedy
 from toolkits.core.process import started_at
 from toolkits.core.schema import Json
 
@@ -123,7 +124,7 @@ def _lab_failures(path: Path) -> Generator[None]:
     except sqlite3.DatabaseError as error:
         if type(error) not in (sqlite3.DatabaseError, sqlite3.OperationalError):
             raise
-        raise HarnessError(f"the ledger {path} cannot be used: {error}") from error
+        raise HarnessError(with_remedy(f"the ledger {path} cannot be used: {error}")) from error
 
 
 def now() -> str:

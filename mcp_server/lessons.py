@@ -3,6 +3,7 @@
 import os
 import re
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from mcp_server.ledger import full_text_search
@@ -25,6 +26,13 @@ def search(workspace: Workspace, query: str, limit: int) -> list[Lesson]:
     lessons = {lesson.slug: lesson for lesson in load(workspace)}
     documents = [(slug, lesson.title, _searchable(lesson)) for slug, lesson in lessons.items()]
     return [lessons[slug] for slug in full_text_search(documents, query, limit)]
+
+
+def matching(workspace: Workspace, symptoms: Sequence[str], limit: int) -> list[Lesson]:
+    """The lessons that name one of a profile's symptoms, in the order of the symptoms."""
+    known = load(workspace)
+    found = [one for code in symptoms for one in known if code in one.applies_to.get("symptom", [])]
+    return list({one.slug: one for one in found}.values())[:limit]
 
 
 def get(workspace: Workspace, slug: str) -> Lesson:

@@ -1,7 +1,10 @@
 """Turns text that people write (YAML, JSON lines) into records, and says in a line or two what does not fit."""
 
 import json
+import os
+import stat
 from difflib import get_close_matches
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -19,24 +22,49 @@ except ImportError:
 
 R = TypeVar("R", bound=Record)
 SHOWN_PROBLEMS = 3
+MOST_BYTES = 4_000_000
+_UNREADABLE = (ValueError, ArithmeticError, LookupError, AttributeError, TypeError, RecursionError)
+"""What the YAML package raises beside its own errors, at `2001-99-99`, `!!bool x` or ten thousand digits."""
 
 
-def text_of(path: Path) -> str:
+def text_of(path: Path, most: int = MOST_BYTES) -> str:
     """The text of a file that must be there."""
     try:
-        return path.read_bytes().decode()
+        return content_of(path, most).decode()
     except UnicodeDecodeError:
         raise InvalidInput(f"{path} is not UTF-8 text: save it as UTF-8") from None
+
+
+def content_of(path: Path, most: int = MOST_BYTES, flags: int = 0) -> bytes:
+    """The bytes of a plain file, opened once: its owner may put a pipe or a giant there at any moment."""
+    try:
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise InvalidInput(f"{path} is not a regular file: remove it")
+            content = file.read(most + 1)
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read ({error.strerror}): it has to be there") from error
+    if len(content) > most:
+        raise InvalidInput(f"{path} holds more than {most} bytes: shorten it")
+    return content
 
 
 def yaml_mapping(text: str, where: str) -> Json:
-    """A YAML document that is a mapping of names to values."""
+    """A YAML document that is a mapping of names to values; to be read only, below its first level."""
+    return dict(_yaml_mapping(text, where))
+
+
+@lru_cache(maxsize=256)
+def _yaml_mapping(text: str, where: str) -> Json:
+    """The same text is parsed once: every call of a tool reads several files that seldom change."""
     try:
         value: object = yaml.load(text, Loader=Loader)
     except yaml.YAMLError as error:
         raise InvalidInput(f"{where}{_position(error)}: not valid YAML: {_problem(error)}") from None
+    except _UNREADABLE as error:
+        raise InvalidInput(
+            f"{where}: not valid YAML: it holds a number or a date that is none ({error})"[:500]
+        ) from None
     return _mapping(value, where, "name: value")
 
 

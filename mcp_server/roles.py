@@ -227,7 +227,8 @@ class Roles:
     def _best(self, row: RoleRow) -> EvaluationRow | None:
         """By the interval's lower end: what is most surely fast, not what was luckiest."""
         rows = self._ledger.evaluations(row.run, row.id)
-        passed = [one for one in rows if one.result.status is Status.PASSED and one.result.speedup]
+        whole = [one for one in rows if one.result.status is Status.PASSED and not one.result.partial]
+        passed = [one for one in whole if one.result.speedup]
         return max(passed, key=lambda one: one.result.speedup.low if one.result.speedup else 0.0, default=None)
 
     # --- waiting ------------------------------------------------------------------------------------------------

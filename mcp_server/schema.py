@@ -42,10 +42,17 @@ class TaskDescription(Record):
     """The function that a `cpp` solution defines."""
     python_signature: str
     """The function that a `python` solution defines; outputs are preallocated and passed last."""
+    plan: str = ""
+    """The step that a solution may take before its run, and what is different then; empty: the task has none."""
+    c_plan_signatures: list[str] = []
+    """The two functions of a `cpp` solution that names a plan_entry_point."""
+    python_plan_signatures: list[str] = []
     inputs: list[str]
     """One line a tensor: name, dtype, shape, meaning."""
     outputs: list[str]
     checks: list[str]
+    least_work: str = ""
+    """What every call must move and compute at least; latencies are compared with what the core needs for it."""
     distributions: list[str]
     workloads: list[str]
     solutions: list[SolutionLine]
@@ -89,6 +96,13 @@ class WorkloadLine(Record):
     low: float | None = None
     high: float | None = None
     verdict: Verdict | None = None
+    floor_share: float | None = None
+    """The physical floor over the latency, 0 to 1: how much of what the device could do was reached."""
+    plan_us: float | None = None
+    """The plan's part of `latency_us`; absent where the task has no plan step."""
+    baseline_plan_us: float | None = None
+    run_only: Interval | None = None
+    """Speedup of the run alone; `speedup` is of plan and run together."""
 
 
 class BenchmarkAnswer(JobAnswer):
@@ -106,22 +120,63 @@ class BenchmarkAnswer(JobAnswer):
     verdict: Verdict | None = None
     speedup: Interval | None = None
     """Geometric mean against the baseline with its 99 % interval; above 1.0 is faster."""
+    run_only: Interval | None = None
+    """The same of the runs alone; `speedup` is of plan and run together. Absent where the task has no plan step."""
     worst: float | None = None
     worst_workload: str = ""
     below_one: int = 0
     passed: int = 0
     total: int = 0
+    """Workloads that passed, of those asked for."""
+    of_task: int = 0
+    """Workloads of the whole task: above `total`, only a selection was asked for, and no claim about the task follows.
+    """
     aa_factor: float | None = None
     """Noise: the largest baseline-against-itself ratio of the session."""
+    warnings: list[str] = []
+    """What about the machine makes the latencies doubtful."""
+    advice: list[str] = []
+    """What in the sources or errors is worth a look; it decides nothing. The rest is in the log."""
     baseline: str = ""
     workloads: list[WorkloadLine] = []
+    more_workloads: int = 0
+    """Beyond those listed; the log has them."""
     diagnostics: list[DiagnosticLine] = []
     log_path: str = ""
+
+
+class LessonLine(Record):
+    slug: str
+    title: str
+    symptom: str
+
+
+class KernelLine(Record):
+    """One GPU kernel; shares are 0 to 1, what is absent was not measured."""
+
+    name: str
+    launches: int
+    duration_us: float | None = None
+    """Mean of one launch."""
+    share: float | None = None
+    """Of the time of all kernels."""
+    launch: str = ""
+    """Blocks and threads."""
+    memory_share: float | None = None
+    compute_share: float | None = None
+    tensor_share: float | None = None
+    occupancy: float | None = None
+    occupancy_possible: float | None = None
+    registers: int | None = None
+    stall: str = ""
+    verdict: str = ""
 
 
 class ProfileAnswer(JobAnswer):
     tool: str = ""
     target: str = ""
+    device: str = ""
+    architecture: str = ""
     bottleneck: str = ""
     verdict: str = ""
     instructions: int | None = None
@@ -130,15 +185,23 @@ class ProfileAnswer(JobAnswer):
     l1_misses: int | None = None
     ll_misses: int | None = None
     branch_misses: int | None = None
+    launches: int | None = None
+    """Of GPU kernels."""
+    busy_share: float | None = None
+    """Part of the time between first and last kernel in which some kernel ran."""
+    kernels: list[KernelLine] = []
+    """GPU kernels with most time first."""
+    more_kernels: int = 0
+    """Beyond those listed; report.json beside the raw report has them."""
+    changes: list[str] = []
+    """Since the report it was compared with."""
     hot_lines: list[HotLine] = []
+    advice: list[str] = []
+    """What the profiler itself advises on the first kernel."""
+    lessons: list[LessonLine] = []
+    """Whose symptom this profile has; read_lessons(slug=...) gives the whole."""
     notes: list[str] = []
     raw_report: str = ""
-
-
-class LessonLine(Record):
-    slug: str
-    title: str
-    symptom: str
 
 
 class LessonsAnswer(Record):

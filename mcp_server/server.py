@@ -44,7 +44,14 @@ Path = Annotated[
 WaitS = Annotated[float, Field(description="Seconds to wait for the end, at most 50; the job goes on afterwards.")]
 Workload = Annotated[str, Field(description="uuid of a workload of the task; empty: the first.")]
 Command = Annotated[tuple[str, ...], Field(description="Any command line instead of a solution: program, arguments.")]
+Against = Annotated[
+    str, Field(description="An earlier report, or the id of a job that profiled: tells what changed since.")
+]
 Baseline = Annotated[str, Field(description="Solution to compare with; empty: the task's first baseline.")]
+Workloads = Annotated[
+    tuple[str, ...] | None,
+    Field(description="uuids of the workloads to time, for a quick look; none: all of the task, which a result needs."),
+]
 Fresh = Annotated[bool, Field(description="Draw all inputs anew instead of reusing prepared ones.")]
 JsonText = Annotated[str, Field(description="A JSON object, as text.")]
 
@@ -105,6 +112,7 @@ class Tools:
         mode: Literal["check", "full"] = "full",
         baseline: Baseline = "",
         fresh: Fresh = False,
+        workloads: Workloads = None,
         wait_s: WaitS = 45,
     ) -> Annotated[CallToolResult, BenchmarkAnswer]:
         """Build a solution, check it against the reference on secret inputs, time it against the baseline, record it.
@@ -113,7 +121,9 @@ class Tools:
         Failure is a result: status, stage, cause code, worst element, hint. The speedup has a 99 % interval, and
         verdict is faster, slower, tie or inconclusive. Not done within wait_s: call get_result with `job`."""
         return shown(
-            await self._lab.benchmark(self._caller(), task, path, mode, baseline, fresh, wait_s, reporter(context))
+            await self._lab.benchmark(
+                self._caller(), task, path, mode, baseline, fresh, wait_s, reporter(context), workloads
+            )
         )
 
     async def profile(
@@ -123,13 +133,21 @@ class Tools:
         path: str = "",
         workload: Workload = "",
         command: Command = (),
+        against: Against = "",
         wait_s: WaitS = 45,
     ) -> Annotated[CallToolResult, ProfileAnswer]:
-        """Find what limits a solution (task and path), or any program (command).
+        """Find what limits a solution (task and path), or any program (command), or digest a report made elsewhere.
+
+        A path without a task is a report: .ncu-rep, ncu CSV, rocprofv3 (CSV, JSON, .db), perf stat, callgrind.out.
+        Gives a verdict a GPU kernel; `against` compares with an earlier report.
 
         Gives counters, the hottest source lines and a one-line verdict with its evidence; a missing counter was not
         measured. Profiling slows a program up to 50 times, so times here are no benchmark."""
-        return shown(await self._lab.profile(self._caller(), task, path, workload, command, wait_s, reporter(context)))
+        return shown(
+            await self._lab.profile(
+                self._caller(), task, path, workload, command, wait_s, reporter(context), against=against
+            )
+        )
 
     async def get_result(
         self,

@@ -1,6 +1,7 @@
 """The same facts as the structured answers, as compact text for clients that show only text."""
 
 import json
+import re
 
 from mcp_server.answers import ratio
 from mcp_server.schema import (
@@ -11,6 +12,7 @@ from mcp_server.schema import (
     HistoryAnswer,
     HistoryLine,
     JobAnswer,
+    KernelLine,
     LessonAdded,
     LessonsAnswer,
     ProfileAnswer,
@@ -22,15 +24,17 @@ from mcp_server.schema import (
     TaskList,
     WorkloadLine,
 )
-from toolkits.core.schema import Record
+from mcp_server.wire import visible
+from toolkits.core.schema import Record, Speeds
 
+_LIKE_OURS = re.compile(r"\n(?=\w[\w ]*[:,])")
 MAX_TEXT = 9_500
 """Clients cut a text at about 10 000 characters, in its middle."""
 
 
 def text_of(answer: Record) -> str:
     """The answer's facts in lines of text."""
-    text = "\n".join(line for line in _lines(answer) if line)
+    text = visible("\n".join(line for line in _lines(answer) if line))
     return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}\n... {len(text) - MAX_TEXT} characters left out"
 
 
@@ -70,12 +74,15 @@ def _lines(answer: Record) -> list[str]:
 def _benchmark(answer: BenchmarkAnswer) -> list[str]:
     noise = f"noise: A/A factor up to {answer.aa_factor:g}" if answer.aa_factor else ""
     return [
-        answer.summary,
+        _told(answer.summary),
         # The summary has the beginning and the end of what is long.
-        "" if answer.detail in answer.summary else answer.detail,
+        "" if answer.detail in answer.summary else _told(answer.detail),
         "" if answer.hint in answer.summary else _named("hint", answer.hint),
         *map(_workload, answer.workloads),
+        f"  and {answer.more_workloads} more workloads in the log" if answer.more_workloads else "",
         noise,
+        *(f"warning: {warning}" for warning in answer.warnings),
+        *(f"advice: {line}" for line in answer.advice),
         *map(_diagnostic, answer.diagnostics),
         *_about(answer),
         _named("baseline", answer.baseline),
@@ -85,7 +92,17 @@ def _benchmark(answer: BenchmarkAnswer) -> list[str]:
 
 
 def _compiled(answer: CompileAnswer) -> list[str]:
-    return [answer.summary, *map(_diagnostic, answer.diagnostics), *_about(answer), _named("log", answer.log_path)]
+    return [
+        _told(answer.summary),
+        *map(_diagnostic, answer.diagnostics),
+        *_about(answer),
+        _named("log", answer.log_path),
+    ]
+
+
+def _told(text: str) -> str:
+    """What a candidate may have worded starts no line of the answer's own."""
+    return _LIKE_OURS.sub("\n    ", text)
 
 
 def _about(answer: BenchmarkAnswer | CompileAnswer) -> list[str]:
@@ -97,7 +114,24 @@ def _workload(line: WorkloadLine) -> str:
     if line.speedup is None:
         return f"  {line.workload}: {line.status}"
     times = f"{line.latency_us:g} us, baseline {line.baseline_us:g} us" if line.latency_us and line.baseline_us else ""
-    return f"  {line.workload}: {line.speedup:g}x ({line.low:g} to {line.high:g}) {line.verdict}; {times}"
+    share = f"; {share_of_device(line.floor_share)} of what the device could do" if line.floor_share is not None else ""
+    speed = f"{line.speedup:g}x ({line.low:g} to {line.high:g}) {line.verdict}"
+    return f"  {line.workload}: {speed}; {times}{_plans(line)}{share}"
+
+
+def _plans(line: WorkloadLine) -> str:
+    """What of the times is the plan's, and the speed of the run alone."""
+    if line.run_only is None:
+        return ""
+    return (
+        f"; of it plan {line.plan_us or 0:g} us, baseline {line.baseline_plan_us or 0:g} us; "
+        f"run only {ratio(line.run_only)}"
+    )
+
+
+def share_of_device(share: float) -> str:
+    """Two digits are enough to know how much is left."""
+    return f"{share:.0%}" if share >= 0.1 else f"{share:.1%}"
 
 
 def _diagnostic(line: DiagnosticLine) -> str:
@@ -111,14 +145,49 @@ def _profile(answer: ProfileAnswer) -> list[str]:
         if (value := answer.model_dump()[name]) is not None
     ]
     return [
-        answer.summary,
+        _told(answer.summary),
         f"bottleneck: {answer.bottleneck}" if answer.bottleneck else "",
         " ".join(counters),
+        _on_device(answer),
+        *map(_kernel, answer.kernels),
+        f"  and {answer.more_kernels} more kernels" if answer.more_kernels else "",
+        *(f"  {change}" for change in answer.changes),
         *(f"  {h.share:.0%} {h.file}:{h.line} {h.source.strip()}" for h in answer.hot_lines),
+        *(f"advice: {line}" for line in answer.advice),
+        *(f"lesson {line.slug}: {line.title}" for line in answer.lessons),
         *answer.notes,
         f"profiled {answer.target} with {answer.tool} (job {answer.job})" if answer.tool else "",
         _named("raw report", answer.raw_report),
     ]
+
+
+def _on_device(answer: ProfileAnswer) -> str:
+    if answer.launches is None:
+        return ""
+    busy = f", busy {answer.busy_share:.0%} of the time between them" if answer.busy_share is not None else ""
+    where = f" on {' '.join(part for part in (answer.device, answer.architecture) if part)}" if answer.device else ""
+    return f"{answer.launches} launches{where}{busy}"
+
+
+def _kernel(line: KernelLine) -> str:
+    """What was not measured is left out."""
+    shares = [
+        f"{name} {value:.0%}"
+        for name, value in (
+            ("of the kernel time", line.share),
+            ("memory", line.memory_share),
+            ("compute", line.compute_share),
+            ("tensor", line.tensor_share),
+            ("occupancy", line.occupancy),
+            ("possible", line.occupancy_possible),
+        )
+        if value is not None
+    ]
+    times = (
+        f"{line.launches} x {line.duration_us:g} us" if line.duration_us is not None else f"{line.launches} launches"
+    )
+    rest = [f"{line.registers} registers" if line.registers is not None else "", line.launch, line.stall]
+    return f"  {line.name}: {', '.join([times, *shares, *filter(None, rest)])}\n    {line.verdict}"
 
 
 def _task(line: TaskLine) -> str:
@@ -137,9 +206,13 @@ def _description(task: TaskDescription) -> list[str]:
         "",
         f"C++: {task.c_signature}",
         f"Python: {task.python_signature}",
+        _named("plan step", task.plan),
+        *(f"C++ with a plan: {signature}" for signature in task.c_plan_signatures),
+        *(f"Python with a plan: {signature}" for signature in task.python_plan_signatures),
         *_list("inputs", task.inputs),
         *_list("outputs", task.outputs),
         *_list("checks", task.checks),
+        _named("least work of a call", task.least_work),
         *_list("distributions", task.distributions),
         *_list("workloads", task.workloads),
         *_list("solutions", [_solution(line) for line in task.solutions]),
@@ -189,8 +262,17 @@ def _devices(answer: DevicesAnswer) -> list[str]:
         f"{', busy' if d.busy else ''}"
         for d in answer.devices
     ]
+    devices += [_speeds(d.speeds) for d in answer.devices if d.speeds]
     toolkits = [f"toolkit {name}: {missing or 'usable'}" for name, missing in answer.toolkits.items()]
     return [*devices, *toolkits, *(f"profiler {name}: {m or 'usable'}" for name, m in answer.profilers.items())]
+
+
+def _speeds(speeds: Speeds) -> str:
+    levels = ", ".join(f"{level.name} {level.gb_s:g} GB/s" for level in speeds.levels)
+    return (
+        f"  one core of {speeds.machine}, at most: {levels}; {speeds.gflops:g} GFLOP/s in float32, "
+        f"{speeds.fastest_gflops:g} in its fastest format"
+    )
 
 
 def _named(name: str, value: str) -> str:

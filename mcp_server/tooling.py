@@ -13,7 +13,9 @@ from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
+from mcp_server.feedback import MAX_BYTES, clipped, fitted
 from mcp_server.jobs import Report
+from mcp_server.schema import JobAnswer
 from mcp_server.texts import text_of
 from mcp_server.wire import slim
 from toolkits.core.errors import LabError
@@ -54,7 +56,8 @@ def tool(function: Callable[P, Awaitable[CallToolResult]], annotations: ToolAnno
 
 
 def shown(answer: Record) -> CallToolResult:
-    """Some clients show only the structured half, others only the text: both say the same."""
+    """Some clients show only the structured half, others only the text: both say the same, in at most 4 KB of a job."""
+    answer = fitted(answer) if isinstance(answer, JobAnswer) else answer
     return CallToolResult(content=[TextContent(type="text", text=text_of(answer))], structured_content=slim(answer))
 
 
@@ -75,7 +78,7 @@ def _readable(function: Callable[P, Awaitable[CallToolResult]]) -> Callable[P, A
         try:
             return await function(*args, **kwargs)
         except LabError as error:
-            raise ToolError(str(error)) from error
+            raise ToolError(clipped(str(error), MAX_BYTES)) from error
 
     return call
 

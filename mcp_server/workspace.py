@@ -128,7 +128,14 @@ class Workspace:
 
     def _made(self, folder: Path) -> Path:
         make_root(self.root)
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise HarnessError(
+                f"cannot make the folder {folder} ({error.strerror}): remove what lies there or make room, or name"
+                " another workspace by --root or KERNEL_LAB_ROOT",
+                "not_writable",
+            ) from error
         return folder
 
     def _task_folders(self) -> dict[str, Path]:

@@ -56,6 +56,8 @@ class Evaluation(Record):
     verdict: Verdict | None = None
     speedup: Interval | None = None
     worst: float | None = None
+    partial: bool = False
+    """Only a selection of the task's workloads was timed: it says nothing of the whole."""
     cause: str = ""
     variant: str = ""
     parameters: dict[str, int] = {}
@@ -63,8 +65,9 @@ class Evaluation(Record):
 
     @property
     def timed(self) -> bool:
-        """Whether it says how fast a correct kernel is."""
-        return self.mode == "full" and self.status == Status.PASSED and self.speedup is not None
+        """Whether it says how fast a correct kernel is, on all of the task."""
+        whole = self.mode == "full" and not self.partial
+        return whole and self.status == Status.PASSED and self.speedup is not None
 
     @property
     def faster(self) -> bool:

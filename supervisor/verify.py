@@ -30,6 +30,10 @@ class WorkloadResult(Record):
     speedup: Interval | None
     """Baseline over winner."""
     over_naive: float | None
+    floor_share: float | None = None
+    """The physical floor over the winner's latency; absent where the task states no work."""
+    run_only: Interval | None = None
+    """Baseline over winner of the runs alone; absent where the task has no plan step."""
 
 
 def judge(evaluations: Sequence[Evaluation], wanted: int) -> Literal["open", "promoted", "revoked"]:
@@ -73,6 +77,7 @@ def _row(naive: WorkloadLine, measured: Sequence[WorkloadLine]) -> WorkloadResul
         for w in measured
         if w.speedup is not None and w.low is not None and w.high is not None
     ]
+    runs = [w.run_only for w in measured if w.run_only]
     return WorkloadResult(
         workload=naive.workload,
         naive_us=naive.latency_us,
@@ -80,6 +85,8 @@ def _row(naive: WorkloadLine, measured: Sequence[WorkloadLine]) -> WorkloadResul
         winner_us=winner_us,
         speedup=combined(ratios) if ratios else None,
         over_naive=naive.latency_us / winner_us if naive.latency_us and winner_us else None,
+        floor_share=_median([w.floor_share for w in measured]),
+        run_only=combined(runs) if runs else None,
     )
 
 

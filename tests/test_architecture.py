@@ -66,7 +66,7 @@ def test_only_the_process_module_and_the_zygote_start_processes() -> None:
 
 def test_only_the_ledger_writes_sql() -> None:
     for path in [*_sources("mcp_server"), *_sources("supervisor"), *_sources("toolkits")]:
-        if not path.name.startswith("ledger"):
+        if not path.name.startswith("ledger") and path.name != "rocpd.py":  # which reads AMD's databases
             assert "sqlite3" not in path.read_text(encoding="utf-8"), path
 
 

@@ -8,10 +8,10 @@ from pathlib import Path, PurePosixPath
 
 from toolkits.core import diagnostics, process
 from toolkits.core.builds import content_key, find, keep, work_folder, write_sources
-from toolkits.core.compiler import Compiler, cpu, enclosed, environment, name_inside
-from toolkits.core.errors import HarnessError, InvalidInput
+from toolkits.core.compiler import Compiler, binutils, cpu, enclosed, environment, name_inside
+from toolkits.core.errors import InvalidInput
 from toolkits.core.schema import CompileResult, Diagnostic, Solution, Task
-from toolkits.core.signature import c_header, c_signature
+from toolkits.core.signature import c_header, c_plan_signature, c_signature, plan_of
 from toolkits.core.toolkit import Purpose, Toolkit
 
 DEFAULT_FLAGS = ("-O3", "-march=native", "-std=c++20", "-fopenmp", "-fno-math-errno", "-fno-trapping-math")
@@ -47,7 +47,8 @@ class CppToolkit:
 
     async def compile(self, task: Task, solution: Solution, builds: Path, purpose: Purpose = "run") -> CompileResult:
         """Build under `builds`, or find the same content already built there."""
-        header = c_header(task, solution.entry_function)
+        plan_of(task, solution)
+        header = c_header(task, solution.entry_function, solution.plan_function)
         arguments = [*_flags(solution, purpose), *_units(solution)]
         version = await self._compiler.version()
         folder = builds.resolve() / content_key(solution.id, header, arguments, version, cpu(), purpose)
@@ -99,22 +100,29 @@ async def _build(
 
 
 async def _entry_errors(library: Path, task: Task, solution: Solution) -> list[Diagnostic]:
-    """What is wrong with the library's entry symbol; clang and gcc both need binutils, so `nm` is there."""
-    done = await process.run(
-        ["nm", "-D", "--defined-only", str(library)], cwd=library.parent, timeout_s=20, keep=4_000_000
-    )
+    """What is wrong with the library's entry symbols; `nm`, which reads what a source made, sees nothing else."""
+    command = [binutils("nm"), "-D", "--defined-only", f"./{library.name}"]
+    work = library.parent
+    boxed = enclosed(command, work, ".")
+    done = await process.run(boxed, cwd=work, timeout_s=20, env=environment(name_inside(work)), keep=4_000_000)
     if done.returncode != 0:
-        raise HarnessError(f"nm cannot read the library that was just built: {done.output.strip()}")
+        message = f"nm cannot read the library that these sources make: {done.output.strip()[-300:]}"
+        return [Diagnostic(severity="error", message=message, file=solution.entry_file)]
     symbols = {fields[-1]: fields[-2] for line in done.output.splitlines() if len(fields := line.split()) > 1}
-    if symbols.get(solution.entry_function, "") in {"T", "W", "i"}:
-        return []
     return [
-        Diagnostic(
-            severity="error",
-            message=f"missing entry symbol: define exactly `{c_signature(task, solution.entry_function)}`, exported",
-            file=solution.entry_file,
-        )
+        Diagnostic(severity="error", message=f"missing entry symbol: define exactly `{signature}`, exported", file=file)
+        for function, file, signature in _wanted(task, solution)
+        if symbols.get(function, "") not in {"T", "W", "i"}
     ]
+
+
+def _wanted(task: Task, solution: Solution) -> list[tuple[str, str, str]]:
+    """The functions that a library must define: name, file and declaration."""
+    planned, run = solution.plan_function, solution.entry_function
+    wanted = [(run, solution.entry_file, c_signature(task, run, planned=bool(planned)))]
+    if planned:
+        wanted.append((planned, solution.plan_entry_point.split("::")[0], c_plan_signature(task, planned)))
+    return wanted
 
 
 def _flags(solution: Solution, purpose: Purpose) -> list[str]:
@@ -130,7 +138,7 @@ def _flags(solution: Solution, purpose: Purpose) -> list[str]:
 
 def _units(solution: Solution) -> list[str]:
     """The files to compile; the rest are headers."""
-    if HEADER in solution.sources:
+    if any(PurePosixPath(name).parts[0] == HEADER for name in solution.sources):
         raise InvalidInput(f"{HEADER} is generated from the task: leave it out of the solution and include it")
     units = sorted(name for name in solution.sources if PurePosixPath(name).suffix in {".cpp", ".cc", ".cxx"})
     if solution.entry_file not in units:

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from toolkits.core.builds import content_key, find, keep, work_folder, write_sources
+from toolkits.core.diagnostics import MOST
 from toolkits.core.errors import InvalidInput
 from toolkits.core.schema import CompileResult, Diagnostic, Solution, Task
-from toolkits.core.signature import python_signature
+from toolkits.core.signature import plan_of, python_plan_signature, python_signature
 from toolkits.core.toolkit import Purpose, Toolkit
 
 SOURCES = "src"
@@ -27,7 +28,8 @@ class PythonToolkit:
         """Check the sources and write them under `builds`; both purposes are the same build."""
         if solution.flags or solution.tunables:
             raise InvalidInput("a python solution has neither compiler flags nor tunables: use constants in its source")
-        folder = builds.resolve() / content_key("python", solution.id, python_signature(task))
+        plan = python_plan_signature(task) if plan_of(task, solution) else ""
+        folder = builds.resolve() / content_key("python sources", solution.id, python_signature(task), plan)
         if found := find(folder):
             return found
         started = time.monotonic()
@@ -36,12 +38,13 @@ class PythonToolkit:
         with work_folder(builds) as work:
             write_sources(work / SOURCES, solution.sources)
             result = CompileResult(
+                loads_as="python",
                 ok=ok,
                 solution=solution.id,
                 toolkit="python",
                 artifact=work / SOURCES if ok else None,
-                diagnostics=diagnostics,
-                log="\n".join(f"{d.file}:{d.line}:{d.column}: {d.severity}: {d.message}" for d in diagnostics),
+                diagnostics=diagnostics[:MOST],
+                log="\n".join(f"{d.file}:{d.line}:{d.column}: {d.severity}: {d.message}" for d in diagnostics[:MOST]),
                 build_ms=(time.monotonic() - started) * 1e3,
             )
             return keep(work, folder, result)
@@ -57,6 +60,8 @@ def _check(task: Task, solution: Solution) -> list[Diagnostic]:
             errors += _entry_errors(module, task, solution)
     if not solution.entry_file.endswith(".py"):
         errors.append(_error(solution.entry_file, "the entry file of a python solution must end in .py"))
+    if solution.plan_function and not solution.plan_entry_point.startswith(f"{solution.entry_file}::"):
+        errors.append(_error(solution.entry_file, "plan and run of a python solution must be in the same file"))
     return [*errors, *cautions]
 
 
@@ -80,26 +85,34 @@ def _parse(name: str, text: str, errors: list[Diagnostic], cautions: list[Diagno
 
 
 def _entry_errors(module: ast.Module, task: Task, solution: Solution) -> list[Diagnostic]:
-    wanted = solution.entry_function
+    planned, outputs = bool(solution.plan_function), task.outputs if solution.destination_passing_style else ()
+    passed = [*(["plan"] if planned else []), *task.inputs, *outputs]
+    signature = python_signature(task, planned=planned).replace("def run(", f"def {solution.entry_function}(")
+    errors = _function_errors(module, solution.entry_file, solution.entry_function, signature, passed)
+    if task.plan and planned:
+        signature = python_plan_signature(task).replace("def plan(", f"def {solution.plan_function}(")
+        errors += _function_errors(module, solution.entry_file, solution.plan_function, signature, task.plan.inputs)
+    return errors
+
+
+def _function_errors(module: ast.Module, file: str, wanted: str, signature: str, passed: list[str]) -> list[Diagnostic]:
     bindings = list(_bindings(module.body))
     if not any(name in (wanted, "*") for name, _ in bindings):
-        signature = python_signature(task).replace("def run(", f"def {wanted}(")
-        return [_error(solution.entry_file, f"no function {wanted!r} at the top level: define `{signature}`")]
+        return [_error(file, f"no function {wanted!r} at the top level: define `{signature}`")]
     last = [node for name, node in bindings if name == wanted][-1:]
-    return [error for node in last if isinstance(node, ast.FunctionDef) for error in _arity(node, task, solution)]
+    return [error for node in last if isinstance(node, ast.FunctionDef) for error in _arity(node, file, passed)]
 
 
-def _arity(function: ast.FunctionDef, task: Task, solution: Solution) -> list[Diagnostic]:
+def _arity(function: ast.FunctionDef, file: str, passed: list[str]) -> list[Diagnostic]:
     """Whether the function takes what the task passes; a decorator may change that, so it is believed."""
     if function.decorator_list:
         return []
-    passed = [*task.inputs, *(task.outputs if solution.destination_passing_style else ())]
     takes = len(function.args.posonlyargs) + len(function.args.args)
     needs = takes - len(function.args.defaults)
     if needs <= len(passed) and (takes >= len(passed) or function.args.vararg):
         return []
     message = f"{function.name} takes {takes} arguments, the task passes {len(passed)}: {', '.join(passed)}"
-    return [_error(solution.entry_file, message, function.lineno, function.col_offset + 1)]
+    return [_error(file, message, function.lineno, function.col_offset + 1)]
 
 
 def _bindings(body: list[ast.stmt]) -> Iterator[tuple[str, ast.stmt]]:

@@ -1,4 +1,4 @@
-"""Kimi Delta Attention prefill: input distributions, the float64 recurrence, an exact symmetry for fresh content."""
+"""Kimi Delta Attention prefill: input distributions, the float64 recurrence, new content."""
 
 from typing import Any
 
@@ -94,22 +94,10 @@ def _decay(g: Tensor, a_log: Tensor, dt_bias: Tensor) -> Tensor:
     return torch.exp(LOWER_BOUND * torch.sigmoid(a_log.exp().unsqueeze(1) * (g + dt_bias)))
 
 
-def refresh(inputs: Values, expected: Values, generator: torch.Generator) -> tuple[Values, Values]:
-    """Permute the heads and multiply values and state of each by a power of two: outputs follow exactly."""
-    heads = inputs["A_log"].shape[0]
-    order = torch.randperm(heads, generator=generator)
-    powers = torch.tensor([-2.0, -1.0, -0.5, 0.5, 2.0])
-    factor = powers[torch.randint(len(powers), (heads,), generator=generator)]
-    fresh = dict(inputs)
-    for name in ("q", "k", "g", "beta"):
-        fresh[name] = inputs[name][:, order]
+def refresh(inputs: Values, draw: Any) -> None:
+    """New tensors of distribution `random`; scale and sequences stay: a plan for the same boundaries may be kept."""
+    for name in ("q", "k", "v", "g", "beta"):
+        draw.normal(inputs[name])
     for name in ("A_log", "dt_bias"):
-        fresh[name] = inputs[name][order]
-    for name in ("v", "initial_state"):
-        fresh[name] = inputs[name][:, order] * _of_heads(factor, inputs[name])
-    return fresh, {name: value[:, order] * _of_heads(factor, value) for name, value in expected.items()}
-
-
-def _of_heads(factor: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
-    """The factors, to be multiplied along axis 1, the heads."""
-    return factor.reshape(-1, *[1] * (value.dim() - 2))
+        draw.uniform(inputs[name])
+    draw.normal(inputs["initial_state"]).mul_(0.1)

@@ -1,4 +1,6 @@
-"""Inputs, float64 reference and exact symmetry of the k-means assignment."""
+"""Inputs, float64 reference and new content of the k-means assignment."""
+
+from typing import Any
 
 import torch
 from torch import Generator, Tensor
@@ -36,13 +38,12 @@ def reference(inputs: Tensors) -> Tensors:
     return {"ids": distances.argmin(-1).int(), "distances": distances}
 
 
-def refresh(inputs: Tensors, expected: Tensors, generator: Generator) -> tuple[Tensors, Tensors]:
-    """Roll the points and mirror random coordinates: distances stay what they were, bit for bit."""
-    x, c = inputs["x"], inputs["c"]
-    shift = int(torch.randint(x.shape[1], (), generator=generator))
-    mirror = torch.randint(2, (x.shape[2],), generator=generator).float() * 2 - 1
-    moved = {"x": x.roll(shift, 1).mul_(mirror), "c": c * mirror, "x_sq": inputs["x_sq"].roll(shift, 1)}
-    return moved, {name: value.roll(shift, 1) for name, value in expected.items()}
+def refresh(inputs: Tensors, draw: Any) -> None:
+    """New normal points, and new centroids from among them, all different: a tie has two right answers."""
+    x, c = draw.normal(inputs["x"]), inputs["c"]
+    picks = [torch.randperm(x.shape[1], generator=draw.generator)[: c.shape[1]] for _ in x]
+    c.copy_(_rows_of(x, torch.stack(picks)))
+    torch.sum(x.square(), -1, out=inputs["x_sq"])
 
 
 def _rows_of(table: Tensor, rows: Tensor) -> Tensor:

@@ -35,6 +35,7 @@ class Event(Record, extra="ignore"):
     baseline: str = ""
     status: Status
     cause: str = ""
+    partial: bool = False
     speedup: Interval | None = None
 
 
@@ -103,7 +104,7 @@ class Tuning:
             self.read_to, more = page.next_after, page.more and bool(page.events)
 
     def hear(self, event: Event) -> None:
-        comparable = event.mode == "full" and event.baseline.split(" ")[0] == self.baseline
+        comparable = event.mode == "full" and not event.partial and event.baseline.split(" ")[0] == self.baseline
         failed = event.status is not Status.PASSED and telling(event.status, event.cause)
         if event.task == self.charter.task and (failed or (comparable and event.status is Status.PASSED)):
             self.learn(Point(variant=event.variant, parameters=event.parameters), event.status, event.speedup)

@@ -32,17 +32,24 @@ def _workloads(summary: Summary) -> Table:
         "winner",
         f"vs {summary.baseline} [99 %]",
         "vs start",
+        "run only" if _planned(summary) else "of device",
     ):
         table.add_column(column, justify="right")
     for workload in summary.workloads:
-        table.add_row(*_row(workload))
+        table.add_row(*_row(workload, planned=_planned(summary)))
     return table
 
 
-def _row(w: WorkloadResult) -> list[str]:
+def _planned(summary: Summary) -> bool:
+    """Whether the task has a plan step: all else in the table is of plan and run together."""
+    return any(workload.run_only for workload in summary.workloads)
+
+
+def _row(w: WorkloadResult, *, planned: bool) -> list[str]:
     over_naive = "-" if w.over_naive is None else f"{w.over_naive:.1f}x"
+    last = (f"{w.run_only.value:.3f}x" if w.run_only else "-") if planned else words.share(w.floor_share)
     latencies = [words.latency(us) for us in (w.naive_us, w.baseline_us, w.winner_us)]
-    return [w.workload, *latencies, words.ratio(w.speedup), over_naive]
+    return [w.workload, *latencies, words.ratio(w.speedup), over_naive, last]
 
 
 def facts(summary: Summary) -> list[str]:

@@ -4,6 +4,13 @@ from supervisor.schema import Evaluation
 from toolkits.core.schema import Interval
 
 
+def share(value: float | None) -> str:
+    """Of what the device could do."""
+    if value is None:
+        return "-"
+    return f"{value:.0%}" if value >= 0.1 else f"{value:.1%}"
+
+
 def ratio(interval: Interval | None) -> str:
     return f"{interval.value:.3f}x [{interval.low:.3f}, {interval.high:.3f}]" if interval else "-"
 

@@ -1,11 +1,13 @@
 """Every known way to cheat, judged for real, twice in a row: the catch rate, and whether honest twins are left alone.
 
-    python -m tests.cheats.corpus [NAME ...]
+    python -m tests.cheats.corpus [--load] [NAME ...]
 
-A case is a folder with a case.yaml; `cheat.*` must be refused as it says, `twin.*` must pass. `task/honest.*` lie
-beside the sources of every solution, and @CORPUS@ in a source stands for this folder.
+A case is a folder with a case.yaml; `cheat.*` must be refused as it says, `twin.*` must pass. `task/honest.*`, or the
+task's own, lie beside the sources of every solution, and @CORPUS@ in a source stands for this folder. With --load
+every core is kept busy meanwhile.
 """
 
+import argparse
 import sys
 import tempfile
 import time
@@ -18,6 +20,7 @@ import yaml
 from rich.console import Console
 from rich.table import Table
 
+from bench.load import busy_cores
 from mcp_server.folders import read_solution, read_task
 from toolkits.core.errors import HarnessError
 from toolkits.core.judge.client import Judge
@@ -28,7 +31,6 @@ from toolkits.core.toolkit import get_toolkit
 CORPUS = Path(__file__).parent
 SHIPPED = CORPUS.parents[1] / "kernels"
 TASK = "pick_softmax"
-SHARED = ("honest.h", "honest.py")
 TOOLKITS = {".cpp": "cpp", ".py": "python"}
 ROUNDS = 2
 
@@ -51,12 +53,16 @@ class Spec(Record):
     returns: bool = False
     """Whether its Python functions return their outputs."""
     function: str = "run"
+    plan: str = ""
+    """The function that plans, of solutions for a task with that step."""
     twin: str = ""
     """What its honest twin does, in one sentence."""
     fresh_judge: bool = False
     """End the judge after it: where the cheat succeeds, the judge is no longer what it was."""
     needs_box: bool = False
     """Only the sandbox stops it: where none can be built, doctor says so and this cheat succeeds."""
+    most_speedup: float = 0.0
+    """Of a kernel that is fast and claims more: what the judge may at most report of it."""
     known_hole: str = ""
     """Why the judge does not catch it yet."""
     known_alarm: str = ""
@@ -92,13 +98,14 @@ class Case:
 
     def solution(self) -> Solution:
         """Its source, and what all of them may use."""
-        files = [self.file, *(CORPUS / "task" / name for name in SHARED if name.endswith(self.file.suffix))]
-        if self.file.suffix == ".cpp":
-            files.append(CORPUS / "task" / "honest.h")
+        shared = "honest.h" if self.file.suffix == ".cpp" else "honest.py"
+        own = CORPUS / "task" / self.spec.task / shared
+        files = [self.file, own if own.is_file() else CORPUS / "task" / shared]
         return Solution(
             task=self.spec.task,
             toolkit=TOOLKITS[self.file.suffix],
             entry_point=f"{self.file.name}::{self.spec.function}",
+            plan_entry_point=f"{self.file.name}::{self.spec.plan}" if self.spec.plan else "",
             destination_passing_style=not (self.spec.returns and self.file.suffix == ".py"),
             sources={file.name: file.read_text(encoding="utf-8").replace("@CORPUS@", str(CORPUS)) for file in files},
         )
@@ -165,13 +172,15 @@ async def _judged(judge: Judge, case: Case, request: EvaluationRequest) -> tuple
         result = await judge.evaluate(request, lambda what, share: None)
     except HarnessError as error:
         return Status.HARNESS_ERROR, str(error)
-    return _words(result), result.detail
+    return _words(result, case.spec.most_speedup), result.detail
 
 
-def _words(result: BenchmarkResult) -> str:
+def _words(result: BenchmarkResult, most_speedup: float = 0.0) -> str:
     """The status with its cause; of a pass the verdict, and what made the clocks doubtful."""
     doubts = [measured.cause for measured in result.measurements if measured.cause]
     details = [result.verdict or "", *doubts[:1]] if result.status is Status.PASSED else [result.cause]
+    if most_speedup and result.speedup and result.speedup.value > most_speedup:
+        details.insert(0, "overstated")
     return " ".join(filter(None, (result.status, *details)))
 
 
@@ -216,13 +225,18 @@ def summary(outcomes: list[Outcome]) -> list[str]:
     ]
 
 
-async def main(names: list[str]) -> int:
+async def main(load: bool, names: list[str]) -> int:
     console = Console(width=100, highlight=False)
-    outcomes = await run(console, find_cases(names))
+    async with busy_cores(load):
+        outcomes = await run(console, find_cases(names))
     for line in summary(outcomes):
         console.print(line)
     return 0 if all(outcome.ok for outcome in outcomes) else 1
 
 
 if __name__ == "__main__":
-    sys.exit(anyio.run(main, sys.argv[1:]))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--load", action="store_true", help="keep every core busy meanwhile")
+    parser.add_argument("names", nargs="*", help="folders of the corpus; none: all")
+    arguments = parser.parse_args()
+    sys.exit(anyio.run(main, arguments.load, arguments.names))

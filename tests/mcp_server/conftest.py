@@ -47,9 +47,8 @@ def reference(inputs):
     return {"y": inputs["x"].double() * inputs["a"]}
 
 
-def refresh(inputs, expected, generator):
-    power = 2.0 ** int(torch.randint(-8, 9, (), generator=generator))
-    return inputs | {"x": inputs["x"] * power}, {name: value * power for name, value in expected.items()}
+def refresh(inputs, draw):
+    draw.normal(inputs["x"])
 """
 CPP = """#include <cstdio>
 #include "task.h"
@@ -87,16 +86,20 @@ def command_line(pid: int) -> str:
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """The root of a workspace that has the task."""
-    task = tmp_path / "root" / "kernels" / "scale"
+    write_task(tmp_path / "root" / "kernels" / "scale")
+    return tmp_path / "root"
+
+
+def write_task(task: Path) -> None:
+    """The task with its two solutions, in a folder of that name."""
     write_solution(task / "solutions" / "naive", RIGHT)
     torch_out = task / "solutions" / "torch_out"
     torch_out.mkdir()
     (torch_out / "solution.yaml").write_text("toolkit: python\nentry_point: kernel.py::run\n", encoding="utf-8")
     (torch_out / "kernel.py").write_text(TORCH_OUT, encoding="utf-8")
-    (task / "task.yaml").write_text(TASK, encoding="utf-8")
+    (task / "task.yaml").write_text(TASK.replace("name: scale", f"name: {task.name}"), encoding="utf-8")
     (task / "reference.py").write_text(REFERENCE, encoding="utf-8")
     (task / "workloads.jsonl").write_text("".join(json.dumps(line) + "\n" for line in WORKLOADS), encoding="utf-8")
-    return tmp_path / "root"
 
 
 @pytest.fixture

@@ -51,6 +51,24 @@ def test_benchmark_shows_a_table_and_ends_with_0_for_a_passing_candidate(termina
     assert err
 
 
+def test_how_near_a_kernel_is_to_what_the_device_could_do_is_shown(terminal: Terminal) -> None:
+    assert "least work of a call: 8*rows*cols + 4*cols bytes" in terminal("describe-task", "rmsnorm")[1]
+    status, out, _ = terminal("benchmark", "rmsnorm", "simd")
+    assert status == 0 and "of device" in out
+    [line] = [line for line in out.splitlines() if line.startswith("r1024_c1024")]
+    assert "%" in line and len(line) <= 100
+    assert ", at most: L1 " in terminal("devices")[1]
+
+
+def test_workloads_are_chosen_one_by_one_and_a_stranger_is_refused(terminal: Terminal) -> None:
+    status, out, _ = terminal("benchmark", "scale", "naive", "--workload", "large", "--json")
+    answer = json.loads(out)
+    assert status == 0 and [line["workload"] for line in answer["workloads"]] == ["large"]
+    assert (answer["total"], answer["of_task"]) == (1, 2)
+    status, _, err = terminal("benchmark", "scale", "naive", "--workload", "huge")
+    assert status == 2 and "no workload 'huge': task scale has small, large" in err
+
+
 def test_a_candidate_that_fails_ends_with_1_and_json_is_all_of_stdout(terminal: Terminal) -> None:
     path = write_solution(terminal.root / "mine", "broken")
     status, out, _ = terminal("benchmark", "scale", path, "--check", "--json")

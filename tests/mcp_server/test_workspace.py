@@ -118,6 +118,11 @@ def test_an_unknown_task_is_answered_with_the_closest_and_all(workspace: Workspa
         ({"outputs": {"y": {"shape": ["n // 2 % 3"], "dtype": "float32"}}}, "not a sum or product"),
         ({"correctness": [{"m": 3}]}, "correctness round 1 gives axes ['m'], the task's var axes are ['n']"),
         ({"name": "other"}, "make them equal"),
+        ({"work": {"bytes": "4*m"}}, "task scale: work: bytes: '4*m': axis expression 'm': only axes (n, lanes)"),
+        ({"work": {"flops": "n**2"}}, "task scale: work: flops: 'n**2': axis expression 'n ** 2': only axes"),
+        ({"work": {"flops": "n +"}}, "task scale: work: flops: 'n +': axis expression 'n +' does not evaluate"),
+        ({"work": {"bytes": "n-5"}}, "task scale: work: bytes: 'n-5' is -1 for workload 'small': below 0"),
+        ({"work": {"loads": "n"}}, "field `work.loads`"),
     ],
 )
 def test_a_task_that_does_not_fit_is_told_by_field(workspace: Workspace, changes: dict[str, Any], told: str) -> None:

@@ -14,9 +14,10 @@ from supervisor.report.summary import Summary, evidence, summarize
 from supervisor.run import Run
 from supervisor.schema import RunConfig, RunState, TaskFacts
 from supervisor.state import replay
+from supervisor.verify import workload_results
 from tests.supervisor.conftest import History
 from tests.supervisor.test_state import ENDED, started
-from toolkits.core.schema import Status
+from toolkits.core.schema import Interval, Status
 
 REMEASURES = ["v1", "v2", "v3", "v4", "v5"]
 
@@ -51,6 +52,7 @@ def answer(latency: float) -> BenchmarkAnswer:
             speedup=140.0 / latency,
             low=138.0 / latency,
             high=142.0 / latency,
+            floor_share=12.0 / latency,
         )
         for name, scale in (("b2_n3584_k250_d128", 1.0), ("n65536_k64_d32", 20.0))
     ]
@@ -74,6 +76,7 @@ def test_the_table_fits_and_says_everything(finished: RunState) -> None:
         "140.0",
         "100.0",
         "7.0x",
+        "12%",
         "1.400x [1.380, 1.420]",
         "0 of 2 below 1.0",
         "3.2 minutes",
@@ -162,3 +165,15 @@ def test_every_decision_has_its_line_on_the_terminal(finished: RunState, history
     assert all("\n" not in line for line in said)
     for fact in ("start: s-e1", "new best, ", "plateau (ideas)", "prediction undecided", "promoted best"):
         assert fact in spoken
+
+
+def test_where_a_task_has_a_plan_step_the_runs_alone_are_shown_too(finished: RunState) -> None:
+    runs = [Interval(value=0.96, low=0.95, high=0.97), Interval(value=0.98, low=0.97, high=0.99)]
+    lines = [line.model_copy(update={"run_only": runs[0]}) for line in answer(100.0).workloads]
+    again = [line.model_copy(update={"run_only": runs[1]}) for line in answer(100.0).workloads]
+    measured = [answer(100.0).model_copy(update={"workloads": workloads}) for workloads in (lines, again)]
+    workloads = workload_results(answer(700.0), measured)
+    text = StringIO()
+    table.show(summary(finished).model_copy(update={"workloads": workloads}), Console(file=text, width=100))
+    assert "run only" in text.getvalue() and "0.970x" in text.getvalue()
+    assert max(len(line) for line in text.getvalue().splitlines()) <= 100

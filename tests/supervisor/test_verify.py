@@ -38,6 +38,12 @@ def test_a_claim_that_the_judge_never_calls_faster_is_no_result_however_high_its
     assert judge([*unclear[:2], *[evaluation(18.0) for _ in range(3)]], 5) == "promoted"
 
 
+def test_a_part_of_the_workloads_carries_no_claim(evaluation: Make) -> None:
+    whole = [evaluation(18.0) for _ in range(4)]
+    assert not evaluation(18.0, partial=True).timed and not evaluation(18.0, partial=True).faster
+    assert judge([*whole, evaluation(18.0, partial=True)], 5) == "revoked"
+
+
 def test_sessions_that_disagree_widen_the_interval() -> None:
     close, apart = combined([ratio(v) for v in (1.2, 1.21, 1.19)]), combined([ratio(v) for v in (1.2, 1.4, 1.0)])
     assert close.low > apart.low and close.high < apart.high

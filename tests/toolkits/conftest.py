@@ -21,9 +21,8 @@ def make_inputs(axes, distribution, generator):
 def reference(inputs):
     return {"y": inputs["x"].double() * inputs["factor"]}
 
-def refresh(inputs, expected, generator):
-    order = torch.randperm(inputs["x"].shape[0], generator=generator)
-    return inputs | {"x": inputs["x"][order]}, {name: value[order] for name, value in expected.items()}
+def refresh(inputs, draw):
+    draw.normal(inputs["x"])
 """
 BASELINE = "import torch\n\ndef scale(x, factor, y):\n    torch.mul(x, factor, out=y)\n"
 CPP = """
@@ -94,13 +93,13 @@ def anyio_backend() -> str:
 def evaluate(task: Task, judge: Judge, tmp_path: Path) -> Evaluate:
     """Build and judge a solution against torch."""
 
-    async def run(candidate: Solution, mode: str = "check") -> BenchmarkResult:
-        baseline = python(BASELINE)
-        builds = [await get_toolkit(s.toolkit).compile(task, s, tmp_path / "builds") for s in (candidate, baseline)]
+    async def run(candidate: Solution, mode: str = "check", **changes: object) -> BenchmarkResult:
+        wanted, baseline = task.model_copy(update=changes), python(BASELINE)
+        builds = [await get_toolkit(s.toolkit).compile(wanted, s, tmp_path / "builds") for s in (candidate, baseline)]
         assert all(build.ok for build in builds), builds[0].log
         request = EvaluationRequest.model_validate(
             {
-                "task": task,
+                "task": wanted,
                 "candidate": candidate,
                 "candidate_build": builds[0],
                 "baseline": baseline,

@@ -1,4 +1,7 @@
-"""Runs a command under callgrind and says what came of it, crash and time limit included."""
+"""Runs a command under callgrind and says what came of it, crash and time limit included.
+
+A solution runs in a room of its own. A command line without a room is the user's own program: it runs as it is.
+"""
 
 import re
 import shutil
@@ -7,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from toolkits.core import process
-from toolkits.core.errors import ToolkitUnavailable
+from toolkits.core.errors import LabError, ToolkitUnavailable
+from toolkits.core.profile_box import Room
 from toolkits.core.profilers import callgrind
 from toolkits.core.profilers.verdict import COST_MODEL, verdict
 from toolkits.core.schema import ProfileReport
@@ -35,14 +39,15 @@ class Subject:
     """Count only inside this function."""
     last_words: str = ""
     """What the program says when it came to its end; without it the kernel ended the process."""
+    room: Room | None = None
+    """None: a program of the user's, run in `cwd` with all the user's rights."""
 
 
 async def profile(subject: Subject, folder: Path, limit_s: float = LIMIT_S) -> ProfileReport:
     """Callgrind's counts, hot lines and verdict; its own output stays in `folder`."""
-    command = [_valgrind(), *_options(subject, folder), *subject.command]
     for old in folder.glob(f"{REPORT}.*"):
         old.unlink()
-    done = await process.run(command, cwd=subject.cwd, timeout_s=limit_s, env=subject.environment)
+    done = await _run(subject, folder, limit_s)
     log = folder / LOG
     log.write_text(done.output, encoding="utf-8")
     empty = ProfileReport(tool="callgrind", target=subject.target, command=list(subject.command), raw_report=str(log))
@@ -58,7 +63,22 @@ async def profile(subject: Subject, folder: Path, limit_s: float = LIMIT_S) -> P
     if not reports or not _instructions(reports[-1].read_text(errors="replace")):
         return empty.model_copy(update={"verdict": _nothing(done)})
     notes = _run_notes(done.returncode, len(reports))
-    return _report(subject, reports[-1]).model_copy(update={"notes": notes})
+    try:
+        return _report(subject, reports[-1]).model_copy(update={"notes": notes})
+    except (LabError, ValueError, LookupError) as error:  # a solution can write such a file itself
+        what = f"nothing was counted: {reports[-1].name} is no report of callgrind ({error})"
+        return empty.model_copy(update={"verdict": what[:500]})
+
+
+async def _run(subject: Subject, folder: Path, limit_s: float) -> process.Completed:
+    """Under callgrind, whose reports are in `folder` afterwards."""
+    room = subject.room
+    command = [_valgrind(), *_options(subject, room.inside if room else folder.resolve()), *subject.command]
+    if not room:
+        return await process.run(command, cwd=subject.cwd, timeout_s=limit_s, env=subject.environment)
+    done = await room.run(command, subject.environment, limit_s)
+    room.collect(folder, f"{REPORT}.*")
+    return done
 
 
 def missing() -> str:
@@ -75,7 +95,7 @@ def _valgrind() -> str:
 def _options(subject: Subject, folder: Path) -> list[str]:
     inside = [f"--toggle-collect={subject.count_inside}"] if subject.count_inside else ["--trace-children=yes"]
     simulate = ["--cache-sim=yes", "--branch-sim=yes", "--dump-instr=no", *CACHES]
-    return ["--tool=callgrind", *simulate, *inside, f"--callgrind-out-file={folder.resolve()}/{REPORT}.%p"]
+    return ["--tool=callgrind", *simulate, *inside, f"--callgrind-out-file={folder}/{REPORT}.%p"]
 
 
 def _report(subject: Subject, path: Path) -> ProfileReport:
@@ -115,7 +135,7 @@ def _sources_under(cwd: Path, profile: callgrind.Profile) -> dict[str, str]:
 
 def _instructions(text: str) -> int:
     totals = re.search(r"^totals: *(\d+)", text, re.MULTILINE)
-    return int(totals[1]) if totals else 0
+    return int(totals[1][:18]) if totals else 0
 
 
 def _run_notes(returncode: int, processes: int) -> list[str]:

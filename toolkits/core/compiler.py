@@ -50,6 +50,14 @@ def limits() -> list[str]:
     return [prlimit, f"--as={MEMORY_LIMIT_BYTES}", f"--fsize={OUTPUT_LIMIT_BYTES}", "--"] if prlimit else []
 
 
+def binutils(program: str) -> str:
+    """Full path of a part of binutils, which gcc and clang both need."""
+    path = shutil.which(program)
+    if not path:
+        raise ToolkitUnavailable(f"this machine lacks {program}: `apt install binutils`")
+    return path
+
+
 def name_inside(work: Path) -> Path:
     """What the enclosed compiler calls the folder it works in."""
     return Path("/build") if sandbox.mechanism().bwrap else work
@@ -63,8 +71,7 @@ def enclosed(command: Sequence[str], work: Path, cwd: str) -> list[str]:
     bwrap = sandbox.mechanism().bwrap
     if not bwrap:
         return [*limits(), *command]
-    home = Path(command[0]).resolve().parent
-    visible = [] if home.is_relative_to("/usr") else [str(home.parent if home.name == "bin" else home)]
+    visible = sandbox.installation(command[0])
     inside = str(name_inside(work))
     boxed = sandbox.enclosed(bwrap, command, visible=visible, writable={str(work): inside}, cwd=f"{inside}/{cwd}")
     return [*limits(), *boxed]

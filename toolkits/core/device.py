@@ -5,14 +5,13 @@ The lease is a file lock: the kernel drops it when its holder dies, however it d
 
 import fcntl
 import os
-import platform
-import tempfile
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
 
+from toolkits.core import speeds
 from toolkits.core.schema import Device
 
 POLL_S = 0.005
@@ -20,10 +19,7 @@ FEATURES = ("avx2", "fma", "avx512f", "avx512_bf16", "amx_tile", "neon", "sve")
 
 
 def _lock_path(device: str) -> Path:
-    """Machine-wide, since two workspaces share the core they time on."""
-    folder = Path(tempfile.gettempdir()) / f"kernel-lab-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    return folder / f"{device}.lease"
+    return speeds.own_folder() / f"{device}.lease"
 
 
 @asynccontextmanager
@@ -50,14 +46,7 @@ def _busy(device: str) -> bool:
 
 def devices() -> list[Device]:
     """What kernels can run on here."""
-    model, flags = platform.processor() or platform.machine(), set[str]()
-    with suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            name, _, value = line.partition(":")
-            if name.strip() == "model name":
-                model = value.strip()
-            elif name.strip() in ("flags", "Features"):
-                flags |= set(value.split())
+    model, flags = speeds.cpu()
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
     cores = len(os.sched_getaffinity(0))
     features = [feature for feature in FEATURES if feature in flags]
@@ -70,5 +59,6 @@ def devices() -> list[Device]:
             memory_gb=round(memory, 1),
             features=features,
             busy=_busy("cpu"),
+            speeds=speeds.stored(speeds.machine()),
         )
     ]

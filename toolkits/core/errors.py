@@ -32,4 +32,8 @@ class BudgetExhausted(LabError):
 
 
 class HarnessError(LabError):
-    """The lab itself failed; the candidate is not to blame."""
+    """The lab itself failed; the candidate is not to blame. `cause` is one of `causes.py`."""
+
+    def __init__(self, message: str, cause: str = "lab_failed") -> None:
+        super().__init__(message)
+        self.cause = cause

@@ -1,4 +1,4 @@
-"""Profiles a C++ solution: a native driver calls the kernel once under callgrind."""
+"""Profiles a C++ solution: a native driver calls the kernel once under callgrind, in a box."""
 
 from pathlib import Path
 from shutil import rmtree
@@ -6,9 +6,10 @@ from shutil import rmtree
 from toolkits.core import callgrind_run, process
 from toolkits.core.builds import content_key, find, keep, work_folder, write_sources
 from toolkits.core.callgrind_run import Subject
-from toolkits.core.compiler import Compiler, cpu, environment, limits
+from toolkits.core.compiler import Compiler, cpu, enclosed, environment, name_inside
 from toolkits.core.errors import HarnessError
-from toolkits.core.profile_child import DumpRequest, child_environment, last_words, run_child
+from toolkits.core.profile_box import room
+from toolkits.core.profile_child import child_environment, dump_arguments
 from toolkits.core.schema import CompileResult, ProfileReport, Solution, Task, Workload
 from toolkits.core.signature import c_call, c_header
 
@@ -24,38 +25,35 @@ async def profile(
     task: Task, solution: Solution, workload: Workload, library: Path, builds: Path, folder: Path, limit_s: float
 ) -> ProfileReport:
     """Counts of one call on the workload's inputs, by source line."""
-    driver = await _driver(task, solution.entry_function, builds)
-    arguments = folder.resolve() / "arguments"
-    arguments.mkdir(parents=True, exist_ok=True)
+    driver = await _driver(task, solution, builds)
+    arguments = await dump_arguments(task, workload, folder)
     try:
-        request = DumpRequest(task=task, workload=workload, folder=arguments)
-        done = await run_child("toolkits.core.judge.dump", request, folder)
-        if done.returncode != 0:
-            raise HarnessError(
-                f"the inputs of workload {workload.uuid} could not be made: the child {last_words(done)}"
+        with room(folder, [driver, library, arguments]) as own:
+            subject = Subject(
+                target=solution.id,
+                command=[str(driver), str(library), str(arguments)],
+                cwd=own.outside,
+                environment=child_environment(folder),
+                sources=solution.sources,
+                count_inside=MEASURED,
+                last_words=DONE,
+                room=own,
             )
-        subject = Subject(
-            target=solution.id,
-            command=[str(driver), str(library), str(arguments)],
-            cwd=folder,
-            environment=child_environment(folder),
-            sources=solution.sources,
-            count_inside=MEASURED,
-            last_words=DONE,
-        )
-        report = await callgrind_run.profile(subject, folder, limit_s)
+            report = await callgrind_run.profile(subject, folder, limit_s)
+            notes = [*report.notes, *_build_notes(planned=bool(solution.plan_function)), *own.notes()]
+            return report.model_copy(update={"notes": notes})
     finally:
         rmtree(arguments)
-    return report.model_copy(update={"notes": [*report.notes, *_build_notes()]})
 
 
-async def _driver(task: Task, entry_function: str, builds: Path) -> Path:
+async def _driver(task: Task, solution: Solution, builds: Path) -> Path:
     """The driver for this signature, built once."""
+    functions = solution.entry_function, solution.plan_function
     compiler = Compiler()
     sources = {
         "driver.cpp": DRIVER.read_text(encoding="utf-8"),
-        "task.h": c_header(task, entry_function),
-        "call.h": c_call(task, entry_function),
+        "task.h": c_header(task, *functions),
+        "call.h": c_call(task, *functions),
     }
     folder = builds.resolve() / content_key("driver", sources, DRIVER_FLAGS, await compiler.version(), cpu())
     if found := find(folder):
@@ -64,7 +62,8 @@ async def _driver(task: Task, entry_function: str, builds: Path) -> Path:
     with work_folder(builds) as work:
         write_sources(work, sources)
         command = [compiler.path(), *DRIVER_FLAGS, "driver.cpp", "-o", "driver", "-ldl"]
-        done = await process.run([*limits(), *command], cwd=work, timeout_s=BUILD_LIMIT_S, env=environment(work))
+        boxed = enclosed(command, work, ".")
+        done = await process.run(boxed, cwd=work, timeout_s=BUILD_LIMIT_S, env=environment(name_inside(work)))
         if done.returncode != 0:
             raise HarnessError(f"the profiler's driver does not build: {done.output[-1000:]}")
         built = CompileResult(ok=True, solution="", toolkit="cpp", artifact=work / "driver", command=command)
@@ -73,8 +72,10 @@ async def _driver(task: Task, entry_function: str, builds: Path) -> Path:
         return kept
 
 
-def _build_notes() -> list[str]:
+def _build_notes(*, planned: bool) -> list[str]:
     notes = ["counted: the first call, on one thread, with warm arguments; what a first call sets up is in it"]
+    if planned:
+        notes.append("the plan ran before it and is not counted")
     if " avx512f" in cpu():
         notes.append(
             "built for x86-64-v3 (AVX2), as valgrind runs no AVX-512; the timed build is -march=native and may use"

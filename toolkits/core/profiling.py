@@ -5,17 +5,22 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from toolkits.core import callgrind_run, native_profile, process, python_profile
+from toolkits.core import callgrind_run, gpu_profile, native_profile, process, python_profile
 from toolkits.core.callgrind_run import LIMIT_S, Subject
 from toolkits.core.errors import InvalidInput, ToolkitUnavailable
-from toolkits.core.profilers import perf
+from toolkits.core.profilers import ncu_rep, perf
 from toolkits.core.profilers.verdict import verdict
 from toolkits.core.schema import CompileResult, ProfileReport, Solution, Task, Workload
 from toolkits.core.toolkit import get_toolkit
 
 PERF_REPORT = "perf.csv"
-PASSED_ON = ("PATH", "HOME", "USER", "LANG", "TMPDIR", "LD_LIBRARY_PATH")
+VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
+PASSED_ON = ("PATH", "HOME", "USER", "LANG", "TMPDIR", "LD_LIBRARY_PATH", *VISIBLE)
 """A command of the user needs a few variables; keys and tokens of this process are not among them."""
+GPU_PROFILERS = {
+    "ncu": "comes with Nsight Compute or the CUDA toolkit; its reports are read without it",
+    "rocprofv3": "comes with ROCm 6.2 or later; its reports are read without it",
+}
 COUNTER_DEVICES = ("cpu", "cpu_core", "armv8*")
 
 
@@ -34,14 +39,29 @@ async def profile_solution(
 
 
 async def profile_command(command: Sequence[str], cwd: Path, folder: Path, limit_s: float = LIMIT_S) -> ProfileReport:
-    """Counters of a whole command line: the CPU's own where they work, else callgrind's."""
+    """The GPU's part of a command line where a GPU profiler is; else the CPU's own counters, else callgrind's.
+
+    The command is the user's own program and runs as the user would start it: in no box, with the user's files, network
+    and rights. Whoever may not have those must not be given this.
+    """
     program = _program(command, cwd)
     folder.mkdir(parents=True, exist_ok=True)
     environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     subject = Subject(target=" ".join(command), command=[program, *command[1:]], cwd=cwd, environment=environment)
-    if await _has_counters():
+    gpu = await gpu_profile.profile(subject.command, cwd, folder, environment, limit_s)
+    if gpu and not gpu_profile.saw_nothing(gpu):
+        return gpu
+    counters = await has_counters()
+    if gpu and _is_python(Path(program)) and not counters:
+        return gpu
+    report = await _of_cpu(subject, Path(program), folder, limit_s, counters)
+    return report.model_copy(update={"notes": [*report.notes, f"{gpu.tool} saw no GPU kernel"]}) if gpu else report
+
+
+async def _of_cpu(subject: Subject, program: Path, folder: Path, limit_s: float, counters: bool) -> ProfileReport:
+    if counters:
         return await _perf(subject, folder, limit_s)
-    if _is_python(Path(program)):
+    if _is_python(program):
         raise InvalidInput(
             "a Python command cannot be profiled here: the CPU's counters are not available and callgrind would need"
             " hours for an interpreter with torch. Profile the solution itself, or a native program"
@@ -51,7 +71,13 @@ async def profile_command(command: Sequence[str], cwd: Path, folder: Path, limit
 
 def profilers() -> dict[str, str]:
     """Each profiler: empty when it works here, else what is missing."""
-    return {"callgrind": callgrind_run.missing(), "perf": _perf_missing(), "sampling": ""}
+    return {
+        "callgrind": callgrind_run.missing(),
+        "perf": _perf_missing(),
+        "sampling": "",
+        **{name: "" if shutil.which(name) else f"{name}: {how}" for name, how in GPU_PROFILERS.items()},
+        "ncu-report": "" if ncu_rep.installed() else "ncu-report: `pip install kernel-lab[ncu]`; reads .ncu-rep files",
+    }
 
 
 def _artifact(build: CompileResult) -> Path:
@@ -78,7 +104,7 @@ def _is_python(program: Path) -> bool:
     return program.resolve().name.startswith("python") or (first.startswith(b"#!") and b"python" in first)
 
 
-async def _has_counters() -> bool:
+async def has_counters() -> bool:
     """Ask perf itself: containers and settings forbid what the hardware has."""
     if _perf_missing():
         return False

@@ -1,11 +1,17 @@
-"""Profiles a Python solution: lines by sampled time, torch operators by their own time."""
+"""Profiles a Python solution in a box: lines by sampled time, torch operators by their own time."""
 
 from pathlib import Path
+from shutil import rmtree
 
-from toolkits.core.profile_child import SampleRequest, Samples, last_words, run_child
+from pydantic import ValidationError
+
+from toolkits.core import process
+from toolkits.core.profile_box import Room, room
+from toolkits.core.profile_child import SampleRequest, Samples, dump_arguments, last_words, run_child
 from toolkits.core.profilers.verdict import Bottleneck
 from toolkits.core.schema import HotLine, ProfileReport, Solution, Task, Workload
 
+ANSWER = "samples.json"
 HOT_LINES = 12
 DISPATCH_US = 4.0
 """An operator that takes less than this on average is mostly the cost of calling it."""
@@ -15,20 +21,40 @@ async def profile(
     task: Task, solution: Solution, workload: Workload, artifact: Path, folder: Path, limit_s: float
 ) -> ProfileReport:
     """Where the time of a call goes; instructions are not counted."""
-    answer = folder.resolve() / "samples.json"
-    answer.unlink(missing_ok=True)
-    request = SampleRequest(task=task, workload=workload, solution=solution, artifact=artifact, answer=answer)
-    done = await run_child("toolkits.core.profilers.sampling", request, folder, limit_s)
+    arguments = await dump_arguments(task, workload, folder)
+    try:
+        with room(folder, [artifact, arguments]) as own:
+            request = SampleRequest(
+                task=task,
+                workload=workload,
+                solution=solution,
+                artifact=artifact,
+                arguments=arguments,
+                answer=own.inside / ANSWER,
+            )
+            done = await run_child("toolkits.core.profilers.sampling", request, folder, limit_s, own)
+            return _report(done, own, solution, folder.resolve())
+    finally:
+        rmtree(arguments)
+
+
+def _report(done: process.Completed, own: Room, solution: Solution, folder: Path) -> ProfileReport:
     log = folder / "sampling.log"
     log.write_text(done.output, encoding="utf-8")
-    if done.returncode != 0 or not answer.exists():
+    ended, samples = last_words(done), None
+    if done.returncode == 0:
+        # Written where the solution may write too: what does not read as an answer is none.
+        try:
+            samples = [(Samples.model_validate_json(path.read_bytes()), path) for path in own.collect(folder, ANSWER)]
+        except ValidationError:
+            ended += ", and left no answer that can be read"
+    if not samples:
+        verdict = f"nothing was measured: it {ended}"
         return ProfileReport(
-            tool="sampling",
-            target=solution.id,
-            verdict=f"nothing was measured: it {last_words(done)}",
-            raw_report=str(log),
+            tool="sampling", target=solution.id, verdict=verdict, notes=own.notes(), raw_report=str(log)
         )
-    return report_of(Samples.model_validate_json(answer.read_bytes()), solution, str(answer))
+    report = report_of(samples[0][0], solution, str(samples[0][1]))
+    return report.model_copy(update={"notes": [*report.notes, *own.notes()]})
 
 
 def report_of(samples: Samples, solution: Solution, raw_report: str) -> ProfileReport:
@@ -60,10 +86,11 @@ def hot_lines(samples: Samples, solution: Solution) -> list[HotLine]:
 
 
 def _hot_line(where: str, share: float, solution: Solution) -> HotLine:
-    file, _, number = where.rpartition(":")
+    file, _, text = where.rpartition(":")
+    number = int(text) if text.isdecimal() and len(text) < 10 else 0
     lines = solution.sources.get(file, "").splitlines()
-    source = lines[int(number) - 1].strip() if int(number) <= len(lines) else ""
-    return HotLine(file=file, line=int(number), share=share, instructions=None, source=source)
+    source = lines[number - 1].strip() if 0 < number <= len(lines) else ""
+    return HotLine(file=file, line=number, share=share, instructions=None, source=source)
 
 
 def verdict(samples: Samples) -> tuple[Bottleneck, str]:

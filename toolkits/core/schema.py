@@ -13,6 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 DType = Literal["float32", "float64", "float16", "bfloat16", "int32", "int64", "bool"]
 Json = dict[str, Any]
+Bottleneck = Literal["memory", "compute", "latency", "occupancy", "launch", "host", "branches", "unknown"]
+"""What limits a program or a kernel."""
 
 
 class Record(BaseModel):
@@ -35,12 +37,16 @@ class Axis(Record):
     type: Literal["const", "var"]
     value: int | None = None
     """The size of a constant axis."""
+    drawn: tuple[int, int] | None = None
+    """Least and largest size of this axis in correctness rounds whose sizes the judge draws; null: as in the others."""
     description: str = ""
 
     @model_validator(mode="after")
     def _const_has_value(self) -> "Axis":
         if (self.type == "const") != (self.value is not None):
             raise ValueError("a const axis needs a value, a var axis has none")
+        if self.drawn and (self.type == "const" or not 0 <= self.drawn[0] <= self.drawn[1]):
+            raise ValueError("drawn: [least, largest] belongs to a var axis, and the least comes first")
         return self
 
 
@@ -54,12 +60,53 @@ class TensorSpec(Record):
 
 
 class Check(Record):
-    """One acceptance rule of a task, applied to one output; `parameters` belong to the rule (see judge/compare.py)."""
+    """One acceptance rule of a task, applied to one output. All tolerances are scaled by the distribution.
+
+    allclose   |got - want| <= tolerance + rtol * |want|; optional `rtol`, `matched_ratio` (share that must match)
+    rel_l2     norm of the error over norm of the expected values; `fla` is the same under the field's name
+    worst_row  rel_l2 of the worst row, `window` of the worst window of `size` tokens between `bounds` (an input)
+    fib        the smaller of absolute and relative error; optional `matched_ratio`, 0.95 for MoE
+    fa         largest error over that of the plain formula in low precision plus rounding; FlashAttention allows 2.
+               `low_precision` names the formula's output among what the task's reference() returns
+    argmin     cost of the pick over the least cost, less one; `costs` names what reference() returns [.., choices]
+    identical  elements that differ in any bit from the expected value rounded to the output's dtype; the tolerance
+               is 0. With `across`, the number of an axis: slices along it differ from the first (simulated ranks)
+
+    That two runs on the same content give the same bytes is asked of every task that does not say `repeatable: false`.
+    """
 
     output: str
-    rule: Literal["allclose", "rel_l2", "worst_row", "window", "argmin", "fib", "fla"]
-    tolerance: float
+    rule: Literal["allclose", "rel_l2", "worst_row", "window", "argmin", "fib", "fla", "fa", "identical"]
+    tolerance: float = Field(ge=0)
     parameters: dict[str, float | int | str] = {}
+
+    @model_validator(mode="after")
+    def _rule_has_its_parameters(self) -> "Check":
+        needed, optional = RULE_PARAMETERS[self.rule]
+        if missing := needed - set(self.parameters):
+            raise ValueError(f"rule {self.rule} needs the parameter {', '.join(sorted(missing))}")
+        if unknown := set(self.parameters) - needed - optional:
+            known = ", ".join(sorted(needed | optional)) or "none"
+            raise ValueError(f"rule {self.rule} has no parameter {', '.join(sorted(unknown))}: it has {known}")
+        if not 0.0 < float(self.parameters.get("matched_ratio", 1.0)) <= 1.0:
+            raise ValueError("matched_ratio is a share: above 0, at most 1")
+        if self.rule == "identical" and self.tolerance:
+            raise ValueError("rule identical compares bits: its tolerance is 0, use allclose to allow a difference")
+        return self
+
+
+RULE_PARAMETERS: dict[str, tuple[set[str], set[str]]] = {
+    "allclose": (set(), {"rtol", "matched_ratio"}),
+    "rel_l2": (set(), set()),
+    "worst_row": (set(), set()),
+    "window": ({"bounds", "size"}, set()),
+    "argmin": ({"costs"}, set()),
+    "fib": (set(), {"matched_ratio"}),
+    "fla": (set(), set()),
+    "fa": ({"low_precision"}, set()),
+    "identical": (set(), {"across"}),
+}
+"""What each rule must be told, and what it may be."""
 
 
 class Distribution(Record):
@@ -79,6 +126,24 @@ class Workload(Record):
     """Empty: the first distribution of the task."""
 
 
+class Work(Record):
+    """The least that one call must do, as expressions over the axes such as `4*rows*cols`: a bound on any algorithm."""
+
+    bytes: str = "0"
+    """Bytes that no kernel can leave unmoved: what must be read, once, and what must be written, once."""
+    flops: str = "0"
+    """Arithmetic operations that no kernel of the kind can leave out; a fused multiply-add counts as two."""
+
+
+class Plan(Record):
+    """What a solution may prepare before the rest of a call's inputs is known, as serving systems do once a batch."""
+
+    inputs: list[str] = Field(min_length=1)
+    """Names of the inputs that a plan may read; the others hold nothing of use until it has returned."""
+    workspace: str = "0"
+    """Bytes that a C++ plan may leave for its run, as an expression over the axes such as `8*rows+64`."""
+
+
 class Task(Record):
     """A kernel to be written: interface, reference, workloads, acceptance rules and baselines."""
 
@@ -91,6 +156,10 @@ class Task(Record):
     inputs: dict[str, TensorSpec]
     outputs: dict[str, TensorSpec]
     constraints: list[str] = []
+    work: Work | None = None
+    """What the physical floor of a latency is computed from; without it a task has none."""
+    plan: Plan | None = None
+    """The step that a solution may take before its run; without it a task has none."""
     checks: list[Check] = Field(min_length=1)
     distributions: dict[str, Distribution] = Field(min_length=1)
     correctness: list[dict[str, int]] = Field(min_length=1)
@@ -103,6 +172,10 @@ class Task(Record):
     """Solutions with declared tunables, structurally different from each other."""
     call_timeout_s: float = 10.0
     """Wall limit of one call of a candidate, in seconds."""
+    repeatable: bool = True
+    """Whether two calls on the same content must give the same bytes; false where atomics may order sums anew."""
+    reference_timeout_s: float = Field(default=60.0, gt=0)
+    """Wall limit of one call of the task's own code (import, make_inputs, reference, refresh), in seconds."""
     lessons: list[str] = []
     """Slugs of lessons worth reading first."""
     workloads: list[Workload] = Field(min_length=1)
@@ -140,11 +213,16 @@ class Solution(Record):
     toolkit: str
     entry_point: str
     """`file::function`."""
+    plan_entry_point: str = ""
+    """`file::function` of the plan, for a task that has such a step; empty: run does everything, and its plan is free.
+    """
     destination_passing_style: bool = True
     """True: outputs are preallocated and passed last. False (python only): the function returns them."""
     description: str = ""
     flags: list[str] = []
     """Extra compiler flags."""
+    targets: list[str] = []
+    """GPU architectures to compile for, such as sm_90a or gfx942; empty: the toolkit's own choice."""
     tunables: dict[str, Tunable] = {}
     parameters: dict[str, int] = {}
     """Chosen values of the tunables; a tunable that is absent has its default."""
@@ -154,7 +232,12 @@ class Solution(Record):
     @property
     def id(self) -> str:
         """Content hash of everything that decides what runs; prose does not count."""
-        what = self.model_dump(exclude={"description", "tunables", "parameters"}) | {"chosen": self.chosen()}
+        prose = {"description", "tunables", "parameters"}
+        if not self.plan_entry_point:  # ids from before there were plans stay what they are
+            prose.add("plan_entry_point")
+        if not self.targets:
+            prose.add("targets")
+        what = self.model_dump(exclude=prose) | {"chosen": self.chosen()}
         return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:16]
 
     @property
@@ -165,6 +248,11 @@ class Solution(Record):
     def entry_function(self) -> str:
         return self.entry_point.split("::")[1]
 
+    @property
+    def plan_function(self) -> str:
+        """Empty where the solution has no plan."""
+        return self.plan_entry_point.partition("::")[2]
+
     def chosen(self) -> dict[str, int]:
         """The value of every tunable."""
         return {name: tunable.default for name, tunable in self.tunables.items()} | self.parameters
@@ -174,10 +262,21 @@ class Solution(Record):
         file, _, function = self.entry_point.partition("::")
         if not function or file not in self.sources:
             raise ValueError(f"entry_point {self.entry_point!r} must be `file::function` with a file of the solution")
+        if self.plan_entry_point:
+            self._check_plan(function)
         for name, value in self.parameters.items():
             if name not in self.tunables or value not in self.tunables[name].values:
                 raise ValueError(f"parameter {name}={value} is not a declared value of a declared tunable")
         return self
+
+    def _check_plan(self, run: str) -> None:
+        file, _, function = self.plan_entry_point.partition("::")
+        if not function or file not in self.sources:
+            raise ValueError(
+                f"plan_entry_point {self.plan_entry_point!r} must be `file::function` with a file of the solution"
+            )
+        if function == run:
+            raise ValueError(f"plan_entry_point and entry_point both name {run!r}: plan and run are two functions")
 
 
 # --- results -------------------------------------------------------------------------------------------------------
@@ -230,6 +329,46 @@ class Diagnostic(Record):
     column: int | None = None
 
 
+class KernelReport(Record):
+    """What a compiler made of one GPU kernel for one architecture. `None`: the toolchain does not tell, never zero."""
+
+    name: str
+    """As written in the source, without mangling."""
+    target: str
+    """Such as sm_90a or gfx942."""
+    registers: int | None = None
+    """Vector registers a thread."""
+    accumulation_registers: int | None = None
+    """AMD's AGPRs a lane."""
+    scalar_registers: int | None = None
+    """AMD's SGPRs a wavefront."""
+    spill_stores_bytes: int | None = None
+    spill_loads_bytes: int | None = None
+    spilled_registers: int | None = None
+    """Where the toolchain counts registers instead of bytes."""
+    stack_bytes: int | None = None
+    """Private memory a thread (scratch): spills and local arrays."""
+    shared_bytes: int | None = None
+    """Static shared memory (LDS) a block."""
+    dynamic_shared_bytes: int | None = None
+    """What the launch adds, where the source or its metadata says it."""
+    barriers: int | None = None
+    threads: int | None = None
+    """Threads of a block that the figures below assume."""
+    occupancy: float | None = None
+    """Resident warps (wavefronts) of what the hardware holds, 0 to 1."""
+    occupancy_limit: str = ""
+    """What keeps it there: registers, shared memory, threads, blocks."""
+    instructions: dict[str, int] = {}
+    """How often each kind of instruction stands in the machine code: HGMMA, FFMA, LDG.128, STL, v_mfma ..."""
+    peak_registers: int | None = None
+    """Most registers alive at once."""
+    peak_line: str = ""
+    """`file:line` where that is."""
+    notes: list[str] = []
+    """What stands out, worst first: spills, narrow loads, a launch that cannot succeed."""
+
+
 class CompileResult(Record):
     """What building a solution gave."""
 
@@ -248,6 +387,14 @@ class CompileResult(Record):
     build_ms: float = 0.0
     toolchain: str = ""
     """Name and version of the compiler."""
+    loads_as: Literal["native", "python"] = "native"
+    """How a worker loads the artifact: a shared library with a C function, or a folder of Python sources."""
+    environment: dict[str, str] = {}
+    """Variables that a worker sets before it loads the artifact."""
+    not_timed: str = ""
+    """Why this build is checked but never timed: it runs on an emulation, for example; empty: it is timed."""
+    kernels: list[KernelReport] = []
+    """GPU kernels of the solution, one entry an architecture each."""
 
 
 class Interval(Record):
@@ -258,8 +405,26 @@ class Interval(Record):
     high: float
 
 
+class Cold(Record):
+    """Calls that find inputs and outputs in no cache; microseconds of CPU time by the judge's clock, medians.
+
+    Where the task has a plan step, plan and run together.
+    """
+
+    latency_us: float
+    baseline_us: float
+    speedup: Interval | None = None
+    """Baseline over candidate, from eight pairs on."""
+    ratio: float
+    """Median of baseline over candidate."""
+    pairs: int
+
+
 class Measurement(Record):
-    """One solution on one workload. Latencies are medians over the timed calls, in microseconds of CPU time."""
+    """One solution on one workload. Latencies are medians over the timed calls, in microseconds of CPU time.
+
+    Where the task has a plan step, they and the verdict are of plan and run together: what a production call pays.
+    """
 
     workload: str
     axes: dict[str, int]
@@ -272,15 +437,44 @@ class Measurement(Record):
     wall_us: float | None = None
     """The judge's wall clock for the same calls."""
     baseline_wall_us: float | None = None
+    floor_us: float | None = None
+    """What the task's least work takes, in microseconds, at the best speeds this core has shown."""
+    floor_share: float | None = None
+    """The floor over the latency, about 0 to 1: how much of what the device could do was reached."""
     speedup: Interval | None = None
     """Baseline latency over candidate latency: above 1.0 the candidate is faster."""
+    plan_us: float | None = None
+    """The plan's part of `latency_us`; 0 for a solution without a plan, null where the task has no plan step."""
+    baseline_plan_us: float | None = None
+    run_only: Interval | None = None
+    """The baseline's run over the candidate's, plans left out; null where the task has no plan step."""
     aa_factor: float | None = None
     """Baseline against a second baseline process in the same session: 1.0 is no noise."""
     verdict: Verdict | None = None
     pairs: int = 0
     """Timed pairs behind the interval."""
     checked: int = 0
-    """Timed calls whose output was compared with the reference."""
+    """Timed calls whose output was compared with the reference, or with the baseline's on the same content."""
+    cold: Cold | None = None
+
+
+class CheckError(Record):
+    """How near a candidate came to the tolerance of one check. Errors are in the rule's own measure."""
+
+    output: str
+    rule: str
+    error: float
+    """In the round in which it was the largest share of the tolerance."""
+    tolerance: float
+    """Of that round: distributions scale it."""
+    round: str = ""
+    """Distribution and axes, or the workload."""
+    beside_baseline: float | None = None
+    """The largest error on content that the baseline was checked on too; null: on none."""
+    baseline_error: float | None = None
+    """The baseline's error on that content."""
+    beside_tolerance: float | None = None
+    """What the check allowed there."""
 
 
 class BenchmarkResult(Record):
@@ -304,6 +498,8 @@ class BenchmarkResult(Record):
     verdict: Verdict | None = None
     speedup: Interval | None = None
     """Geometric mean over the workloads; absent unless every workload passed."""
+    run_only: Interval | None = None
+    """The same of the runs alone; null where the task has no plan step."""
     arithmetic_mean: float | None = None
     worst: float | None = None
     worst_workload: str = ""
@@ -312,7 +508,18 @@ class BenchmarkResult(Record):
     passed: int = 0
     total: int = 0
     """Workloads that passed, of all that were requested."""
+    of_task: int = 0
+    """Workloads of the whole task: above `total` only a selection was requested, and nothing is said of the rest."""
+    cold_ratio: float | None = None
+    """Geometric mean over the workloads with empty caches; the verdict is the warm one's."""
+    cold_below_one: int = 0
     measurements: list[Measurement] = []
+    errors: list[CheckError] = []
+    """The largest error of each check, also where it passed; empty unless the candidate was compared."""
+    not_timed: str = ""
+    """Why a passing candidate has no times although they were asked for; empty: it has, or none were asked for."""
+    advice: list[str] = []
+    """What in the sources or errors is worth a look, at most ten lines; never the reason of a status."""
     diagnostics: list[Diagnostic] = []
     log_path: str = ""
     clock: str = ""
@@ -320,11 +527,18 @@ class BenchmarkResult(Record):
     regime: str = ""
     """What one timed call includes."""
     host: dict[str, str] = {}
-    """Device, governor, load and pinning while timing."""
+    """The machine during the evaluation: core, frequency, load, who else ran; `not readable` where it is hidden."""
+    warnings: list[str] = []
+    """What about the machine, or the task's stated work, makes the latencies doubtful."""
     kernel_ms: float = 0.0
     """Time in which candidate and baseline kernels ran."""
     overhead_ms: dict[str, float] = {}
     """Everything else the evaluation spent, by part."""
+
+    @property
+    def partial(self) -> bool:
+        """Whether only a selection of the task's workloads was requested: no claim about the task follows."""
+        return self.total < self.of_task
 
 
 class HotLine(Record):
@@ -338,12 +552,132 @@ class HotLine(Record):
     source: str = ""
 
 
+class Stall(Record):
+    """Why warps (wavefronts) wait instead of issuing."""
+
+    reason: str
+    share: float
+    """Of the time that a warp spends between two instructions, 0 to 1."""
+
+
+class Roofline(Record):
+    """Where a kernel lies under the roof of its device."""
+
+    intensity: float
+    """Operations a byte of device memory traffic."""
+    gflops: float
+    """Reached, 1e9 operations a second."""
+    roof_gflops: float
+    """The least of peak and intensity times bandwidth."""
+    share: float
+    """Reached over the roof, 0 to 1."""
+    bound: Literal["memory", "compute"]
+    """Which roof lies above the kernel."""
+    precision: str
+    """The type of most operations, whose peak was taken."""
+
+
+class KernelProfile(Record):
+    """One GPU kernel over its launches. `None` means not measured; shares are 0 to 1; figures a launch are means."""
+
+    name: str
+    launches: int = 1
+    duration_us: float | None = None
+    """Mean of one launch."""
+    total_us: float | None = None
+    share: float | None = None
+    """Of the time of all kernels in the report."""
+    grid: tuple[int, int, int] | None = None
+    """Blocks (workgroups) of the longest launch, whatever the vendor counts in."""
+    block: tuple[int, int, int] | None = None
+    """Threads (work items) of a block."""
+    waves: float | None = None
+    """How often the grid fills the whole device."""
+    memory_share: float | None = None
+    """Throughput of the busiest memory unit, of its peak."""
+    dram_share: float | None = None
+    dram_gb_s: float | None = None
+    dram_bytes: float | None = None
+    """Bytes that one launch moves between device memory and the last cache."""
+    l2_share: float | None = None
+    l2_hit_share: float | None = None
+    l1_share: float | None = None
+    l1_hit_share: float | None = None
+    compute_share: float | None = None
+    """Throughput of the busiest compute unit, of its peak."""
+    tensor_share: float | None = None
+    """Tensor cores or MFMA, of their peak."""
+    pipes: dict[str, float] = {}
+    """Other compute pipes, of their peak each."""
+    issue_share: float | None = None
+    """Issue slots used."""
+    occupancy: float | None = None
+    """Warps resident on average, of what the hardware holds."""
+    occupancy_possible: float | None = None
+    """What registers, shared memory and block size allow."""
+    occupancy_limits: list[str] = []
+    """What keeps the possible occupancy where it is."""
+    registers: int | None = None
+    """Vector registers a thread."""
+    accumulation_registers: int | None = None
+    scalar_registers: int | None = None
+    shared_bytes: int | None = None
+    """Shared memory (LDS) a block."""
+    scratch_bytes: int | None = None
+    """Private memory a thread: spills and arrays that registers cannot hold."""
+    local_requests: float | None = None
+    """Instructions of one launch that read or write local memory."""
+    stalls: list[Stall] = []
+    """Longest first."""
+    active_lanes: float | None = None
+    """Lanes of a warp that an instruction uses on average: less than 1 is divergence or predication."""
+    uniform_branches: float | None = None
+    """Branches at which a whole warp goes the same way."""
+    flops: float | None = None
+    """Floating-point operations of one launch; a fused multiply-add counts as two."""
+    roofline: Roofline | None = None
+    counters: dict[str, float] = {}
+    """Hardware counters as the profiler names them, mean of a launch."""
+    bottleneck: Bottleneck = "unknown"
+    verdict: str = ""
+    """One line: what limits it and the evidence."""
+    symptoms: list[str] = []
+    """Stable codes such as `uncoalesced`, which lessons name too."""
+    advice: list[str] = []
+    """What the profiler itself advises, the largest gain first."""
+
+
+class Change(Record):
+    """One figure of two reports."""
+
+    kernel: str = ""
+    """Empty: the whole program."""
+    what: str
+    before: float | None
+    after: float | None
+    ratio: float | None = None
+    """After over before."""
+
+
 class ProfileReport(Record):
     """What a profiler saw, in one vocabulary. `None` means not measured, never zero."""
 
     tool: str
     target: str
-    """Solution hash, or the command line."""
+    """Solution hash, the command line, or the file that was digested."""
+    device: str = ""
+    architecture: str = ""
+    """Such as sm_90 or gfx942; empty: the report does not say."""
+    kernels: list[KernelProfile] = []
+    """GPU kernels, those that took most time first."""
+    launches: int | None = None
+    """Kernel launches in the report."""
+    span_us: float | None = None
+    """From the start of the first kernel to the end of the last."""
+    busy_share: float | None = None
+    """Part of the span in which some kernel ran."""
+    symptoms: list[str] = []
+    """Stable codes, which lessons name too."""
     command: list[str] = []
     instructions: int | None = None
     cycles: int | None = None
@@ -358,12 +692,37 @@ class ProfileReport(Record):
     branch_misses: int | None = None
     flops: int | None = None
     hot_lines: list[HotLine] = []
-    bottleneck: Literal["memory", "compute", "latency", "branches", "unknown"] = "unknown"
+    changes: list[Change] = []
+    """Since the report that this one was compared with."""
+    bottleneck: Bottleneck = "unknown"
     verdict: str = ""
     """One line: what limits it and the evidence."""
     notes: list[str] = []
     raw_report: str = ""
     """Path of the profiler's own output."""
+
+
+class MemoryLevel(Record):
+    """A cache, or the main memory."""
+
+    name: str
+    bytes: int | None
+    """What it holds; null for main memory."""
+    gb_s: float = Field(gt=0)
+    """Bytes that one core reads and writes there at most, in 1e9 bytes a second."""
+
+
+class Speeds(Record):
+    """What one core can do at most: the highest figures ever measured here, in CPU time."""
+
+    machine: str
+    """CPU model, number of cores and kernel that the figures belong to."""
+    levels: list[MemoryLevel] = Field(min_length=1)
+    """Fastest and smallest first; the last is main memory."""
+    gflops: float = Field(gt=0)
+    """Operations on float32, 1e9 a second; a fused multiply-add is two."""
+    fastest_gflops: float = Field(gt=0)
+    """The same in the fastest float format that the core multiplies, such as bfloat16."""
 
 
 class Device(Record):
@@ -377,6 +736,8 @@ class Device(Record):
     features: list[str] = []
     busy: bool = False
     """True while an evaluation holds the device's timing lease."""
+    speeds: Speeds | None = None
+    """Calibrated bandwidth and peak; absent until the first timing of a task that states its work."""
 
 
 class Lesson(Record):

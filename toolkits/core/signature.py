@@ -1,10 +1,10 @@
 """A task's interface as C and Python text, and its shapes as numbers. Knows no compiler and no torch."""
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from toolkits.core.errors import InvalidInput
-from toolkits.core.schema import DType, Task, TensorSpec
+from toolkits.core.schema import DType, Plan, Solution, Task, TensorSpec
 
 C_TYPES: Mapping[DType, str] = {
     "float32": "float",
@@ -25,12 +25,28 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
 }
 
 
-def c_header(task: Task, entry_function: str) -> str:
-    """The `task.h` that a C++ solution includes: constant axes, and the function it must define."""
+WORKSPACE = "workspace"
+"""What C++ calls the memory that a plan leaves for its run."""
+
+
+def plan_of(task: Task, solution: Solution) -> Plan | None:
+    """The task's plan step, if the solution takes it."""
+    if not solution.plan_entry_point:
+        return None
+    if not task.plan:
+        raise InvalidInput(
+            f"task {task.name} has no plan step: leave out plan_entry_point, and do in run what the plan does"
+        )
+    return task.plan
+
+
+def c_header(task: Task, entry_function: str, plan_function: str = "") -> str:
+    """The `task.h` that a C++ solution includes: constant axes, and the functions it must define."""
     shapes = [f"//   {line}" for line in (*tensor_lines(task.inputs), *tensor_lines(task.outputs))]
     constants = [
         f"constexpr int64_t {name} = {axis.value};" for name, axis in task.axes.items() if axis.value is not None
     ]
+    plan = [f"{c_plan_signature(task, plan_function)};"] if plan_function else []
     return "\n".join(
         [
             "#pragma once",
@@ -40,55 +56,90 @@ def c_header(task: Task, entry_function: str) -> str:
             "",
             f"// {task.name}: dense row-major tensors, inputs then outputs, then the sizes that vary.",
             *shapes,
-            f"{c_signature(task, entry_function)};",
+            *plan,
+            f"{c_signature(task, entry_function, planned=bool(plan_function))};",
             "",
         ]
     )
 
 
-def c_signature(task: Task, entry_function: str) -> str:
-    """The declaration of the function that a C++ solution defines."""
-    return f'extern "C" void {entry_function}({", ".join(c_parameters(task))})'
+def c_signature(task: Task, entry_function: str, *, planned: bool = False) -> str:
+    """The declaration of the function that a C++ solution defines; `planned`: where it has a plan."""
+    return f'extern "C" void {entry_function}({", ".join(c_parameters(task, planned=planned))})'
 
 
-def c_call(task: Task, entry_function: str) -> str:
-    """The `call.h` of the profiler's driver: how a list of arguments becomes one call."""
-    arguments = [
-        f"({parameter.rpartition(' ')[0]})arguments[{index}]"
-        if "*" in parameter
-        else f"*(const {parameter.rpartition(' ')[0]}*)arguments[{index}]"
-        for index, parameter in enumerate(c_parameters(task))
-    ]
+def c_plan_signature(task: Task, plan_function: str) -> str:
+    """The declaration of the plan that a C++ solution may define."""
+    return f'extern "C" void {plan_function}({", ".join(_c_plan_parameters(task))})'
+
+
+def c_call(task: Task, entry_function: str, plan_function: str = "") -> str:
+    """The `call.h` of the profiler's driver: how a list of arguments becomes one call, and the plan before it."""
+    call = ", ".join(_c_arguments(task, c_parameters(task, planned=bool(plan_function))))
+    plan = ", ".join(_c_arguments(task, _c_plan_parameters(task))) if plan_function else ""
     return "\n".join(
         [
             '#include "task.h"',
             f"using Kernel = decltype({entry_function});",
             f'constexpr const char* KERNEL_NAME = "{entry_function}";',
+            f'constexpr const char* PLAN_NAME = "{plan_function}";',
             "static inline void call(Kernel* kernel, void** arguments) {",
-            f"    kernel({', '.join(arguments)});",
+            f"    kernel({call});",
+            "}",
+            "static inline void call_plan([[maybe_unused]] void* function, [[maybe_unused]] void** arguments) {",
+            f"    reinterpret_cast<decltype({plan_function})*>(function)({plan});" if plan_function else "",
             "}",
             "",
         ]
     )
 
 
-def c_parameters(task: Task) -> list[str]:
-    """C parameters in call order: inputs, outputs, variable axes."""
-    names = [*task.inputs, *task.outputs, *task.var_axes()]
+def _c_arguments(task: Task, parameters: list[str]) -> list[str]:
+    """Parameters as expressions on the profiler's list: inputs, outputs, variable axes, workspace."""
+    order = [*task.inputs, *task.outputs, *task.var_axes(), WORKSPACE]
+    split = [(parameter.rpartition(" ")[0], order.index(parameter.rpartition(" ")[2])) for parameter in parameters]
+    return [
+        f"({type_})arguments[{index}]" if "*" in type_ else f"*(const {type_}*)arguments[{index}]"
+        for type_, index in split
+    ]
+
+
+def c_parameters(task: Task, *, planned: bool = False) -> list[str]:
+    """C parameters in call order: inputs, outputs, what the plan left, variable axes."""
+    names = [*task.inputs, *task.outputs, *([WORKSPACE] if task.plan else []), *task.var_axes()]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise InvalidInput(f"task {task.name}: {', '.join(twice)} names two arguments; rename the axis or the tensor")
-    inputs = [
-        f"{C_TYPES[spec.dtype]} {name}" if spec.shape is None else f"const {C_TYPES[spec.dtype]}* {name}"
-        for name, spec in task.inputs.items()
-    ]
     outputs = [f"{C_TYPES[spec.dtype]}* {name}" for name, spec in task.outputs.items()]
-    return [*inputs, *outputs, *(f"int64_t {name}" for name in task.var_axes())]
+    workspace = [f"const void* {WORKSPACE}"] if planned else []
+    return [*_c_inputs(task, task.inputs), *outputs, *workspace, *_c_axes(task)]
 
 
-def python_signature(task: Task) -> str:
-    """The function that a Python solution defines, in destination-passing style."""
+def _c_plan_parameters(task: Task) -> list[str]:
+    return [*_c_inputs(task, task.plan.inputs if task.plan else []), f"void* {WORKSPACE}", *_c_axes(task)]
+
+
+def _c_inputs(task: Task, names: Iterable[str]) -> list[str]:
+    specs = [(name, task.inputs[name]) for name in names]
+    return [
+        f"{C_TYPES[spec.dtype]} {name}" if spec.shape is None else f"const {C_TYPES[spec.dtype]}* {name}"
+        for name, spec in specs
+    ]
+
+
+def _c_axes(task: Task) -> list[str]:
+    return [f"int64_t {name}" for name in task.var_axes()]
+
+
+def python_signature(task: Task, *, planned: bool = False) -> str:
+    """The function that a Python solution defines, in destination-passing style; `planned`: where it has a plan."""
     parameters = [f"{name}: {_python_type(spec)}" for name, spec in (*task.inputs.items(), *task.outputs.items())]
-    return f"def run({', '.join(parameters)}) -> None"
+    return f"def run({', '.join([*(['plan: object'] if planned else []), *parameters])}) -> None"
+
+
+def python_plan_signature(task: Task) -> str:
+    """The plan that a Python solution may define; what it returns is its run's first argument."""
+    names = task.plan.inputs if task.plan else []
+    return f"def plan({', '.join(f'{name}: {_python_type(task.inputs[name])}' for name in names)}) -> object"
 
 
 def tensor_lines(tensors: Mapping[str, TensorSpec]) -> list[str]:

@@ -1,5 +1,6 @@
 """The toolkit contract and its lookup. A toolkit is one module of `toolkits` that ends in `TOOLKIT = ...`."""
 
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -27,6 +28,7 @@ class Toolkit(Protocol):
         ...
 
 
+@cache
 def get_toolkit(name: str) -> Toolkit:
     """Import `toolkits.<name>` and return its TOOLKIT."""
     if name not in available():

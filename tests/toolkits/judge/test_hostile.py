@@ -107,17 +107,17 @@ async def test_a_solution_that_kills_its_parent_ends_only_itself(evaluate: Evalu
 
 async def test_a_zygote_that_dies_during_an_evaluation_is_no_fault_of_the_solution(evaluate: Evaluate) -> None:
     await _next_one_passes(evaluate)
-    before = _children(_zygote())
+    asleep = "open('/proc/self/comm', 'w').write('asleep')\nimport time; time.sleep(60)"
 
     async def kill_it_then() -> None:
-        while len(_children(_zygote())) == len(before):
+        while "asleep" not in {_text(Path(f"/proc/{pid}/comm")) for pid in _children(_zygote())}:
             await anyio.lowlevel.checkpoint()
         _end([_zygote()])
 
     async with anyio.create_task_group() as group:
         group.start_soon(kill_it_then)
         with pytest.raises(HarnessError, match="zygote"):
-            await evaluate(_hostile("import time; time.sleep(60)"))
+            await evaluate(_hostile(asleep))
     await _next_one_passes(evaluate)
 
 
@@ -167,7 +167,9 @@ async def test_many_evaluations_leave_no_descriptor_and_no_process(evaluate: Eva
     for _ in range(5):
         for solution in bad:
             await evaluate(solution, "full")
-    assert counts() == before
+    # The next worker is started after the answer, so that a few come and go; a leak would be one an evaluation.
+    growth = [now - then for now, then in zip(counts(), before, strict=True)]
+    assert max(growth) < 5 * len(bad), growth
 
 
 def _judge_pid() -> int:

@@ -93,9 +93,11 @@ async def test_a_reference_that_cannot_judge_is_an_invalid_reference(bed: Bed, o
 @pytest.mark.parametrize(
     ("refresh", "reason"),
     [
-        ("def refresh(inputs, expected, generator):\n    raise ValueError('no luck')\n", "no luck"),
-        (REFRESH.replace("[order]}", "[:1]}"), "x has shape"),
-        (REFRESH.replace("value[order]", "value[:1]"), "y has shape"),
+        ("def refresh(inputs, draw):\n    raise ValueError('no luck')\n", "no luck"),
+        ("def refresh(inputs, draw):\n    inputs['x'] = inputs['x'] * 2\n", "another tensor in place of x"),
+        ("def refresh(inputs, draw):\n    inputs['factor'] = 'two'\n", "no Python number 'factor'"),
+        ("def refresh(inputs, draw):\n    del inputs['x']\n", "x"),
+        ("def refresh(inputs, draw):\n    inputs['x'].fill_(float('nan'))\n", "holds NaN"),
     ],
 )
 async def test_a_refresh_that_cannot_judge_is_an_invalid_reference(bed: Bed, refresh: str, reason: str) -> None:
@@ -104,10 +106,12 @@ async def test_a_refresh_that_cannot_judge_is_an_invalid_reference(bed: Bed, ref
     assert (await bed.judged(bed.task())).status is Status.PASSED
 
 
-async def test_a_refresh_that_is_no_symmetry_is_not_blamed_on_the_candidate(bed: Bed) -> None:
-    wrong = REFERENCE.replace("value[order]", "value[order] + 1")
-    with pytest.raises(HarnessError, match="does not pass its own task"):
-        await bed.judged(bed.task(wrong))
+async def test_a_refresh_may_change_scalars(bed: Bed) -> None:
+    changing = REFERENCE.replace(REFRESH, REFRESH + "    inputs['factor'] = float(draw.integers(9, ())) + 1\n")
+    assert (await bed.judged(bed.task(changing))).status is Status.PASSED
+    stale = "known = []\n" + BASELINE.replace("    torch", "    known.append(factor)\n    factor = known[0]\n    torch")
+    result = await bed.judged(bed.task(changing), python(stale))
+    assert (result.status, result.cause) == (Status.REWARD_HACK, "stale_content"), result
 
 
 async def test_a_task_without_a_refresh_is_timed_on_newly_drawn_content(bed: Bed) -> None:
@@ -166,7 +170,7 @@ extern "C" void run(const TYPE* x, TYPE s, TYPE* y, int64_t n) { for (int64_t i 
 """
 
 
-def _typed(bed: Bed, dtype: str, scalar: str, result: str = 'inputs["x"]', n: int = 300) -> Task:
+def _typed(bed: Bed, dtype: str, scalar: str, result: str = '-inputs["x"]', n: int = 300) -> Task:
     reference = TYPED.replace("DTYPE", dtype).replace("SCALAR", scalar).replace("RESULT", result)
     return bed.task(
         reference,
@@ -185,7 +189,7 @@ def _run(text: str, toolkit: str = "python") -> Solution:
     return Solution(task="scale", toolkit=toolkit, entry_point=f"{file}::run", sources={file: text})
 
 
-SET = "def run(x, s, y):\n    y.copy_(x)\n    y[x == 0] = s\n"
+SET = "def run(x, s, y):\n    y.zero_()\n    y[x == 0] = s\n"
 
 
 @pytest.mark.parametrize(
@@ -201,8 +205,8 @@ SET = "def run(x, s, y):\n    y.copy_(x)\n    y[x == 0] = s\n"
     ],
 )
 async def test_every_type_crosses_as_tensor_and_as_scalar(bed: Bed, dtype: DType, scalar: str) -> None:
-    want = f'torch.where(inputs["x"] == 0, torch.tensor({scalar}, dtype=torch.{dtype}), inputs["x"])'
-    text = TYPED_CPP.replace("TYPE", C_TYPES[dtype]).replace("BODY", "x[i] == 0 ? s : x[i]")
+    want = f'torch.where(inputs["x"] == 0, torch.tensor({scalar}, dtype=torch.{dtype}), torch.zeros_like(inputs["x"]))'
+    text = TYPED_CPP.replace("TYPE", C_TYPES[dtype]).replace("BODY", "x[i] == 0 ? s : 0")
     for candidate in (_run(SET + "    # mine\n"), _run(text, "cpp")):
         result = await bed.judged(_typed(bed, dtype, scalar, want), candidate, SET.replace("run", "scale"))
         assert result.status is Status.PASSED, result
@@ -210,16 +214,16 @@ async def test_every_type_crosses_as_tensor_and_as_scalar(bed: Bed, dtype: DType
 
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 async def test_an_output_of_minus_ones_is_right_where_the_reference_has_them(bed: Bed, dtype: str) -> None:
-    fill = "def run(x, s, y):\n    y.fill_(-1)\n"
-    task = _typed(bed, dtype, "1", 'torch.full_like(inputs["x"], -1)')
+    fill = "import torch\n\ndef run(x, s, y):\n    torch.neg(x, out=y)\n"
+    task = _typed(bed, dtype, "1", '-inputs["x"]')
     assert (await bed.judged(task, _run(fill), mode="check")).status is Status.PASSED
     nothing = await bed.judged(task, _run("def run(x, s, y): ...\n"), mode="check")
     assert (nothing.status, nothing.cause) == (Status.INCORRECT_NUMERICAL, "output_not_written")
 
 
 async def test_a_bool_output_that_is_half_written_or_holds_no_bool_is_refused(bed: Bed) -> None:
-    task = _typed(bed, "bool", "True", 'torch.ones_like(inputs["x"])')
-    half = TYPED_CPP.replace("TYPE", "uint8_t").replace("y[i] = BODY", "if (i) y[i] = 1")
+    task = _typed(bed, "bool", "True", '~inputs["x"]')
+    half = TYPED_CPP.replace("TYPE", "uint8_t").replace("y[i] = BODY", "if (i) y[i] = !x[i]")
     twos = TYPED_CPP.replace("TYPE", "uint8_t").replace("BODY", "2")
     for text in (half, twos):
         result = await bed.judged(task, _run(text, "cpp"), mode="check")
@@ -227,8 +231,8 @@ async def test_a_bool_output_that_is_half_written_or_holds_no_bool_is_refused(be
 
 
 async def test_tensors_without_elements_are_judged_like_others(bed: Bed) -> None:
-    text = TYPED_CPP.replace("TYPE", "float").replace("BODY", "x[i]")
-    for candidate in (_run("def run(x, s, y):\n    y.copy_(x)\n"), _run(text, "cpp")):
+    text = TYPED_CPP.replace("TYPE", "float").replace("BODY", "-x[i]")
+    for candidate in (_run("import torch\n\ndef run(x, s, y):\n    torch.neg(x, out=y)\n"), _run(text, "cpp")):
         task = _typed(bed, "float32", "1.0", n=0)
         task = task.model_copy(update={"correctness": [{"n": 0}, {"n": 3}]})
         result = await bed.judged(task, candidate, mode="check")
@@ -237,10 +241,11 @@ async def test_tensors_without_elements_are_judged_like_others(bed: Bed) -> None
 
 async def test_many_tasks_in_turn_leave_no_descriptor(bed: Bed, judge: Judge) -> None:
     counts: list[int] = []
-    for _ in range(6):
+    for _ in range(16):
         assert (await bed.judged(bed.task())).status is Status.PASSED
         counts.append(_judge_descriptors())
-    assert len(set(counts)) == 1, counts
+    # The next worker is started after the answer, so that a few come and go; a leak would be one a task.
+    assert min(counts[8:]) - min(counts[:8]) < 8, counts
 
 
 def _judge_pids() -> list[str]:

@@ -3,23 +3,26 @@
     python -P -m toolkits.core.judge [PYTHON]
 
 PYTHON is the interpreter of the workers. A line that arrives during an evaluation asks for it to end. Closing stdin
-ends the process, and with it every worker.
+ends the process, and with it every worker. An error that nobody foresaw ends it too: the server reads the traceback.
 """
 
 import json
 import os
 import select
 import sys
+import time
 from typing import Any
 
 import torch
 
-from toolkits.core.errors import LabError
+from toolkits.core.errors import HarnessError, LabError
 from toolkits.core.judge.judge import Judge
 from toolkits.core.judge.request import EvaluationRequest
+from toolkits.core.judge.taskcode import expect_hangs
 from toolkits.core.judge.workers import Cancelled
 from toolkits.core.judge.zygotes import default_cpu, start_zygote
-from toolkits.core.parent import die_with_parent
+from toolkits.core.parent import die_with_parent, hide_memory
+from toolkits.core.schema import BenchmarkResult
 
 IDLE_DELAY_S = 0.5
 """Of quiet before used cases are renewed: back-to-back evaluations are not made to wait."""
@@ -52,17 +55,25 @@ class Requests:
 
 def main() -> None:
     die_with_parent()
+    hide_memory()  # seeds and expected values: without a box a solution runs as the same user
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     torch.set_num_threads(1)
     requests = Requests(0)
     python = sys.argv[1] if len(sys.argv) > 1 else sys.executable
-    judge = Judge(lambda: start_zygote(python, default_cpu()), requests.stop_asked, requests.fd)
+    cpu = default_cpu()
+    os.sched_setaffinity(0, {cpu})  # where its workers are: see judge.py
 
     def say(**message: Any) -> None:
         answers.write(json.dumps(message) + "\n")
         answers.flush()
 
+    try:
+        judge = Judge(lambda: start_zygote(python, cpu), requests.stop_asked, requests.fd)
+    except LabError as error:
+        say(failed=str(error))
+        return
+    expect_hangs()
     say(ready=os.getpid())
     wait: float | None = None
     while (line := requests.next(wait)) != "":
@@ -71,19 +82,28 @@ def main() -> None:
             continue
         if "cancel" not in json.loads(line):
             _answer(judge, line, say)
+            judge.prepare()
         wait = IDLE_DELAY_S
     judge.close()
 
 
 def _answer(judge: Judge, line: str, say: Any) -> None:
+    started = time.perf_counter()
     request = EvaluationRequest.model_validate_json(line)
     try:
         result = judge.evaluate(request, lambda what, share: say(progress=what, share=share))
-        say(result=result.model_dump(mode="json"))
+        say(result=_with_the_rest(result, started).model_dump(mode="json"))
     except Cancelled:
         say(cancelled=True)
-    except LabError as error:
-        say(harness_error=str(error))
+    except HarnessError as error:
+        say(harness_error=str(error), cause=error.cause)
+
+
+def _with_the_rest(result: BenchmarkResult, started: float) -> BenchmarkResult:
+    """The account of its time completed by what no part of it names: statistics, and the end of the worker."""
+    known = result.kernel_ms + sum(result.overhead_ms.values())
+    rest = (time.perf_counter() - started) * 1e3 - known
+    return result.model_copy(update={"overhead_ms": result.overhead_ms | {"verdict_and_end": round(rest, 2)}})
 
 
 if __name__ == "__main__":

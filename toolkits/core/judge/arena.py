@@ -12,7 +12,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import torch
 
@@ -28,6 +27,8 @@ POISON = 0xFF
 """NaN as float: floating outputs before a call, and what lies behind an input."""
 POISON_OTHER = 0x81
 """Integer and bool outputs before a call: no bool, and no integer that means something, as -1 often does."""
+SURELY_NO_CHANCE = 256
+"""Bytes of an answer from which on two that are equal are the same."""
 _F_SEAL_FUTURE_WRITE = 0x0010
 _F_SEAL_LENGTH = 0x0001 | 0x0002 | 0x0004
 """No more seals, no shrinking, no growing: a file cut short would end whoever looks at it."""
@@ -85,17 +86,12 @@ class Inputs(Memory):
         super().__init__(task.inputs, task.sizes(axes), POISON)
         fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, _F_SEAL_FUTURE_WRITE | _F_SEAL_LENGTH)
 
-    def write(self, values: dict[str, Any]) -> None:
-        """New content at the same address."""
-        for name, tensor in self.tensors.items():
-            tensor.copy_(values[name])
 
+class Written(Memory):
+    """Memory that one worker writes; the judge sees what it writes beside the tensors."""
 
-class Outputs(Memory):
-    """What one worker writes."""
-
-    def __init__(self, task: Task, axes: dict[str, int]) -> None:
-        super().__init__(task.outputs, task.sizes(axes), SENTINEL)
+    def __init__(self, specs: Mapping[str, TensorSpec], sizes: dict[str, int]) -> None:
+        super().__init__(specs, sizes, SENTINEL)
         fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, _F_SEAL_LENGTH)
         self._guards = self.guards()
         self._sentinel = torch.full((max(len(guard) for guard in self._guards),), SENTINEL, dtype=torch.uint8)
@@ -104,12 +100,50 @@ class Outputs(Memory):
         for place in self.places.values():
             self.span(place).fill_(place.poison)
 
+    def guards_intact(self) -> bool:
+        return all(_same_bytes(guard, self._sentinel[: len(guard)]) for guard in self._guards)
+
+    def restore_guards(self) -> None:
+        """Undo what an earlier worker wrote where nobody may."""
+        for guard in self._guards:
+            guard.fill_(SENTINEL)
+
+
+class Workspace(Written):
+    """What one worker's plan leaves for its run: bytes of no type."""
+
+    def __init__(self, task: Task, axes: dict[str, int]) -> None:
+        assert task.plan
+        super().__init__({"": TensorSpec(shape=[task.plan.workspace], dtype="bool")}, task.sizes(axes))
+
+    @property
+    def offset(self) -> int:
+        return self.places[""].offset
+
+
+class Outputs(Written):
+    """A worker's answers."""
+
+    def __init__(self, task: Task, axes: dict[str, int]) -> None:
+        super().__init__(task.outputs, task.sizes(axes))
+        self.accepted: dict[str, torch.Tensor] = {}
+        """The last answer that was found right."""
+
     def taken(self) -> dict[str, torch.Tensor]:
         """A private copy of what the outputs hold now, as bytes: a copy of bools would turn any byte into 0 or 1."""
         return {name: _typed(self.span(place).clone(), place) for name, place in self.places.items()}
 
     def equal(self, taken: dict[str, torch.Tensor]) -> bool:
         return all(_same_bytes(self.tensors[name], tensor) for name, tensor in taken.items())
+
+    def repeats(self, taken: dict[str, torch.Tensor]) -> bool:
+        """Whether an answer is the last right one again; what is very small may be so by chance."""
+        size = sum(tensor.nbytes for tensor in taken.values())
+        return (
+            bool(self.accepted)
+            and size >= SURELY_NO_CHANCE
+            and all(_same_bytes(old, taken[name]) for name, old in self.accepted.items())
+        )
 
     def unwritten(self) -> str:
         """Name of an output that still holds nothing but poison, or empty."""
@@ -118,14 +152,6 @@ class Outputs(Memory):
             if place.nbytes and bool((start == poison).all()) and bool((self.span(place) == poison).all()):
                 return place.name
         return ""
-
-    def guards_intact(self) -> bool:
-        return all(_same_bytes(guard, self._sentinel[: len(guard)]) for guard in self._guards)
-
-    def restore_guards(self) -> None:
-        """Undo what an earlier worker wrote where nobody may."""
-        for guard in self._guards:
-            guard.fill_(SENTINEL)
 
 
 def _layout(specs: Mapping[str, TensorSpec], sizes: dict[str, int]) -> tuple[dict[str, Place], int]:

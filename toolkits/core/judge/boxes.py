@@ -9,7 +9,8 @@ import select
 import shutil
 import subprocess
 import tempfile
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from toolkits.core.errors import HarnessError
@@ -19,6 +20,20 @@ from toolkits.core.sandbox import enclosed
 
 READY_TIMEOUT_S = 10.0
 CLOSE_TIMEOUT_S = 5.0
+IN_MEMORY = ("/tmp", "/dev/shm")
+INODE_BYTES = 1024
+"""What the kernel keeps of a file that is empty."""
+
+
+@contextmanager
+def _any_core() -> Generator[None]:
+    """What is started here may run where this process's parent may: the core that is timed on has other work."""
+    own = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, os.sched_getaffinity(os.getppid()))
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, own)
 
 
 class Box:
@@ -29,15 +44,16 @@ class Box:
     def __init__(self, bwrap: str, visible: list[str], hidden: list[str]) -> None:
         read_end, write_end = os.pipe()
         command = enclosed(bwrap, ["cat"], visible=visible, hidden=hidden)
-        command[1:1] = ["--info-fd", str(write_end)]
-        self._process = start_child(
-            command,
-            env={"PATH": os.defpath},
-            pass_fds=[write_end],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+        command[1:1] = ["--as-pid-1", "--info-fd", str(write_end)]
+        with _any_core():
+            self._process = start_child(
+                command,
+                env={"PATH": os.defpath},
+                pass_fds=[write_end],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
         os.close(write_end)
         self._info = read_end
         self._first = 0
@@ -64,16 +80,32 @@ class Box:
         """Processes in the box whose parent has ended."""
         return children(self._first)
 
-    def close(self) -> None:
-        """End all that is in the box; its builder ends when the kernel has seen the last of them dead."""
+    def stored(self) -> dict[str, tuple[int, int]]:
+        """Of each folder in memory that a solution may write to, how many bytes are taken, and how many are free."""
+        found: dict[str, tuple[int, int]] = {}
+        for folder in IN_MEMORY:
+            with suppress(OSError):
+                seen = os.statvfs(f"/proc/{self._first}/root{folder}")
+                taken = (seen.f_blocks - seen.f_bfree) * seen.f_frsize + (seen.f_files - seen.f_ffree) * INODE_BYTES
+                found[folder] = (taken, seen.f_bavail * seen.f_frsize)
+        return found
+
+    def end(self) -> None:
+        """Kill all that is in the box; `close` waits for their end."""
         if self._first:
             with suppress(ProcessLookupError):
                 os.kill(self._first, 9)
         else:
             self._process.kill()
+
+    def close(self) -> None:
+        """End all that is in the box; its builder ends when the kernel has seen the last of them dead."""
+        self.end()
         # It waits for every zombie; one whose parent, the zygote, was killed is for the machine's init to collect.
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(CLOSE_TIMEOUT_S)
+        ended = os.pidfd_open(self._process.pid)
+        if select.select([ended], [], [], CLOSE_TIMEOUT_S)[0]:
+            self._process.wait()
+        os.close(ended)
         os.close(self._info)
         for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
             if stream:
@@ -91,6 +123,12 @@ class Folder:
 
     def strays(self) -> set[int]:
         return set()
+
+    def stored(self) -> dict[str, tuple[int, int]]:
+        return {}
+
+    def end(self) -> None:
+        pass
 
     def close(self) -> None:
         shutil.rmtree(Path(self.home), ignore_errors=True)

@@ -1,29 +1,30 @@
-"""The acceptance rules: is an output right, and if not, where and by how much. Pure functions over tensors.
+"""Is an output right, and if not, where and by how much. Pure functions over tensors; the rules are in rules.py.
 
-A rule returns a Finding. Non-finite values must stand exactly where the reference has them, whatever the rule.
+Each check of a task gives a Finding. Non-finite values must stand exactly where the reference has them, whatever the
+rule.
 """
 
 # torch's stubs leave most Tensor methods partially unknown
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 
-import secrets
-from collections.abc import Callable
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 
 from toolkits.core.judge.inputs import Case
 from toolkits.core.judge.patterns import describe
+from toolkits.core.judge.quick import RULES as QUICK_RULES
+from toolkits.core.judge.quick import Rows, rows_of
+from toolkits.core.judge.rules import RULES, slices
 from toolkits.core.judge.worker import DTYPES
 from toolkits.core.schema import Check, Task
 
 Tensor = torch.Tensor
-Parameters = dict[str, float | int | str]
-FIB_EPSILON = 1e-8
-SPOT_ELEMENTS = 65_536
-SPOT_FACTOR = 10.0
-SPOT_TOLERANCE = 0.05
-"""Relative L2 of a block: ten times the check's own tolerance, since a block is not the whole, and never above this."""
+NAMED = {"window": "bounds", "argmin": "costs", "fa": "low_precision"}
+"""The parameter of a rule that names a further tensor of the case."""
 
 
 @dataclass(frozen=True)
@@ -45,14 +46,30 @@ class Finding:
         )
 
 
+def findings(task: Task, case: Case, outputs: dict[str, Tensor]) -> list[Finding]:
+    """What every check of the task sees, in the task's order; a bad one with the pattern of what is wrong."""
+    scale = task.distributions[case.distribution].tolerance_scale
+    rows = rows_of(task.checks, case, outputs)
+    found = [_quickly(c, rows, scale) or apply(c, case, outputs[c.output], scale) for c in task.checks]
+    return [f if f.ok else _with_pattern(task, case, f, outputs[f.output]) for f in found]
+
+
+def _quickly(check: Check, rows: dict[str, Rows], scale: float) -> Finding | None:
+    """The finding of a check that passes by the rows alone; None: look closely."""
+    if check.rule not in QUICK_RULES or check.output not in rows:
+        return None
+    error, tolerance = rows[check.output].error(check.rule), check.tolerance * scale
+    return Finding(True, check.rule, check.output, error, tolerance) if error <= tolerance else None
+
+
+def first_bad(found: Iterable[Finding]) -> Finding | None:
+    """The one that refuses the outputs, or None."""
+    return next((finding for finding in found if not finding.ok), None)
+
+
 def check_outputs(task: Task, case: Case, outputs: dict[str, Tensor]) -> Finding | None:
     """The first finding that fails among all checks of the task, or None."""
-    scale = task.distributions[case.distribution].tolerance_scale
-    for check in task.checks:
-        finding = apply(check, case, outputs[check.output], scale)
-        if not finding.ok:
-            return _with_pattern(task, case, finding, outputs[check.output])
-    return None
+    return first_bad(findings(task, case, outputs))
 
 
 def _with_pattern(task: Task, case: Case, finding: Finding, got: Tensor) -> Finding:
@@ -61,36 +78,17 @@ def _with_pattern(task: Task, case: Case, finding: Finding, got: Tensor) -> Find
     return replace(finding, where=f"{finding.where}; {pattern}")
 
 
-def spot_check(task: Task, case: Case, outputs: dict[str, Tensor]) -> Finding | None:
-    """As check_outputs, but of large floating outputs only a random block: enough to see old or missing content."""
-    for check in task.checks:
-        got, want = outputs[check.output], case.expected[check.output]
-        if got.numel() <= SPOT_ELEMENTS or not got.is_floating_point():
-            finding = apply(check, case, got, task.distributions[case.distribution].tolerance_scale)
-        else:
-            start = secrets.randbelow(got.numel() - SPOT_ELEMENTS + 1)
-            block = slice(start, start + SPOT_ELEMENTS)
-            scale = task.distributions[case.distribution].tolerance_scale
-            tolerance = min(SPOT_TOLERANCE, SPOT_FACTOR * check.tolerance * scale)
-            loose = Check(output=check.output, rule="rel_l2", tolerance=tolerance)
-            finding = apply(loose, case, got.flatten()[block], 1.0, want.flatten()[block])
-        if not finding.ok:
-            return finding
-    return None
-
-
-def apply(check: Check, case: Case, got: Tensor, scale: float = 1.0, block: Tensor | None = None) -> Finding:
-    """One rule on one output, or on a block of it with the block's expected values."""
-    want = case.expected[check.output] if block is None else block
+def apply(check: Check, case: Case, got: Tensor, scale: float = 1.0) -> Finding:
+    """One rule on one output."""
+    want = case.expected[check.output]
     tolerance = check.tolerance * scale
     if got.numel() == 0:
         return Finding(True, check.rule, check.output, 0.0, tolerance)
     if broken := _no_bool(check, got, tolerance) or _non_finite(check, got, want, tolerance):
         return broken
-    measure = _RULES[check.rule]
-    error, worst = measure(got, want, case, check.parameters, tolerance)
+    error, worst = RULES[check.rule](got, want, case, check.parameters, tolerance)
     ok = error <= tolerance
-    where = "" if ok else _element(got, want, worst)
+    where = "" if ok else _where(check, got, want, worst)
     return Finding(ok, check.rule, check.output, error, tolerance, "" if ok else "wrong_values", where)
 
 
@@ -103,144 +101,75 @@ def _no_bool(check: Check, got: Tensor, tolerance: float) -> Finding | None:
     if values[worst] <= 1:
         return None
     where = f"element {worst} of the flat tensor holds the byte {int(values[worst])}, neither 0 nor 1"
-    return Finding(False, check.rule, check.output, float("inf"), tolerance, "wrong_values", where)
+    return Finding(False, check.rule, check.output, math.inf, tolerance, "wrong_values", where)
 
 
 def _non_finite(check: Check, got: Tensor, want: Tensor, tolerance: float) -> Finding | None:
     if not got.is_floating_point():
         return None
-    # The sum is finite unless an element is not, or the sum overflows: a cheap test for the common case.
-    if bool(torch.isfinite(got.sum())) and bool(torch.isfinite(want.sum())):
-        return None
-    finite = torch.isfinite(want)
-    wrong = torch.where(finite, ~torch.isfinite(got), got.double() != want.double())
-    if not bool(wrong.any()):
-        return None
-    worst = int(wrong.flatten().to(torch.uint8).argmax())
-    cause = "nan_in_output" if bool(torch.isnan(got.flatten()[worst])) else "non_finite_differs"
-    return Finding(False, check.rule, check.output, float("inf"), tolerance, cause, _element(got, want, worst))
+    for start, x, y in slices(got, want):
+        # The sum is finite unless an element is not, or the sum overflows: a cheap test for the common case.
+        if bool(torch.isfinite(x.sum())) and bool(torch.isfinite(y.sum())):
+            continue
+        wrong = torch.where(torch.isfinite(y), ~torch.isfinite(x), x.double() != y.double())
+        if bool(wrong.any()):
+            worst = int(wrong.to(torch.uint8).argmax())
+            cause = "nan_in_output" if bool(torch.isnan(x[worst])) else "non_finite_differs"
+            where = _element(got, want, start + worst)
+            return Finding(False, check.rule, check.output, math.inf, tolerance, cause, where)
+    return None
+
+
+def _where(check: Check, got: Tensor, want: Tensor, worst: int) -> str:
+    if "across" not in check.parameters:
+        return _element(got, want, worst)
+    return f"slice 0 along axis {check.parameters['across']} has other bits than the element at {_index(want, worst)}"
 
 
 def _element(got: Tensor, want: Tensor, flat: int) -> str:
-    index = ",".join(str(int(i)) for i in torch.unravel_index(torch.tensor(flat), want.shape))
-    return f"worst at [{index}]: got {got.flatten()[flat].item():.6g}, want {want.flatten()[flat].item():.6g}"
+    values = got.flatten()[flat].item(), want.flatten()[flat].item()
+    shown = [f"{value:.6g}" for value in values]
+    if shown[0] == shown[1]:
+        shown = [repr(value) for value in values]
+    return f"worst at {_index(want, flat)}: got {shown[0]}, want {shown[1]}"
 
 
-def _finite_pair(got: Tensor, want: Tensor) -> tuple[Tensor, Tensor]:
-    """Both in float64, with positions where the reference is not finite taken out. The first is a copy to work in."""
-    if bool(torch.isfinite(want.sum())):
-        return got.to(torch.float64, copy=True), want.double()
-    finite = torch.isfinite(want)
-    zero = torch.zeros((), dtype=torch.float64)
-    return torch.where(finite, got.double(), zero), torch.where(finite, want.double(), zero)
-
-
-Measured = tuple[float, int]
-"""Error in the rule's measure, and the flat index of the worst element."""
-
-
-def _allclose(got: Tensor, want: Tensor, case: Case, parameters: Parameters, tolerance: float) -> Measured:
-    """Excess of |e| over atol + rtol*|want|, as a multiple of atol; `matched_ratio` lets a share of elements exceed."""
-    x, y = _finite_pair(got, want)
-    excess = (x - y).abs() - float(parameters.get("rtol", 0.0)) * y.abs()
-    worst = int(excess.flatten().argmax())
-    allowed = 1.0 - float(parameters.get("matched_ratio", 1.0))
-    if allowed > 0.0 and float((excess > tolerance).double().mean()) <= allowed:
-        return 0.0, worst
-    return float(excess.flatten()[worst]), worst
-
-
-def _rel_l2(got: Tensor, want: Tensor, case: Case, parameters: Parameters, tolerance: float) -> Measured:
-    """||got - want|| / ||want||."""
-    x, y = _finite_pair(got, want)
-    difference = x.sub_(y)
-    error = float(torch.linalg.vector_norm(difference) / (torch.linalg.vector_norm(y) + 1e-30))
-    return error, _worst(difference, error, tolerance)
-
-
-def _worst(difference: Tensor, error: float, tolerance: float) -> int:
-    """Flat index of the largest difference; only looked for when it will be shown."""
-    return int(difference.abs().flatten().argmax()) if error > tolerance else 0
-
-
-def _worst_row(got: Tensor, want: Tensor, case: Case, parameters: Parameters, tolerance: float) -> Measured:
-    """Largest relative L2 of a row (last axis), row norms floored at 10 % of the median row."""
-    x, y = _finite_pair(got, want)
-    norms = torch.linalg.vector_norm(y, dim=-1)
-    floor = 0.1 * norms.median().clamp_min(1e-30)
-    difference = x.sub_(y)
-    rows = torch.linalg.vector_norm(difference, dim=-1) / torch.maximum(norms, floor)
-    worst_row = int(rows.flatten().argmax())
-    within = difference.reshape(-1, y.shape[-1])[worst_row].abs().argmax()
-    return float(rows.max()), worst_row * y.shape[-1] + int(within)
-
-
-def _window(got: Tensor, want: Tensor, case: Case, parameters: Parameters, tolerance: float) -> Measured:
-    """Largest relative L2 over (sequence, head, window of `size` tokens), norms floored at 5 % of the median window.
-
-    The output is [tokens, heads, dim]; `bounds` names the input that holds the sequence boundaries.
-    """
-    x, y = _finite_pair(got, want)
-    window = _window_ids(case.inputs[str(parameters["bounds"])], int(parameters["size"]))
-    count = int(window.max()) + 1
-    squares = torch.zeros(2, count, y.shape[1], dtype=torch.float64)
-    difference = x.sub_(y)
-    squares[0].index_add_(0, window, difference.square().sum(-1))
-    squares[1].index_add_(0, window, y.square().sum(-1))
-    error, norm = squares[0].sqrt(), squares[1].sqrt()
-    ratio = error / torch.maximum(norm, 0.05 * norm.median().clamp_min(1e-30))
-    return float(ratio.max()), _worst(difference, float(ratio.max()), tolerance)
-
-
-def _window_ids(bounds: Tensor, size: int) -> Tensor:
-    """For every token the number of its window; windows start anew at each sequence."""
-    ids: list[int] = []
-    following = 0
-    for start, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        ids += [following + offset // size for offset in range(end - start)]
-        following = ids[-1] + 1 if ids else 0
-    return torch.tensor(ids, dtype=torch.int64)
-
-
-def _argmin(got: Tensor, want: Tensor, case: Case, parameters: Parameters, tolerance: float) -> Measured:
-    """Cost of the pick over the minimum, less one; `costs` names the reference's cost tensor [..., choices]."""
-    costs: Tensor = case.expected[str(parameters["costs"])]
-    if int(got.min()) < 0 or int(got.max()) >= costs.shape[-1]:
-        bad = int(((got < 0) | (got >= costs.shape[-1])).flatten().to(torch.uint8).argmax())
-        return float("inf"), bad
-    picked = costs.gather(-1, got.long().unsqueeze(-1)).squeeze(-1)
-    best = costs.gather(-1, want.long().unsqueeze(-1)).squeeze(-1)
-    excess = (picked - best) / (best + 1e-12)
-    worst = int(excess.flatten().argmax())
-    return float(excess.flatten()[worst]), worst
-
-
-def _fib(got: Tensor, want: Tensor, case: Case, parameters: Parameters, tolerance: float) -> Measured:
-    """FlashInfer-Bench: an element is bad only if both its absolute and relative error exceed the tolerance."""
-    x, y = _finite_pair(got, want)
-    absolute = (x - y).abs()
-    error = torch.minimum(absolute, absolute / (y.abs() + FIB_EPSILON))
-    worst = int(error.flatten().argmax())
-    return float(error.flatten()[worst]), worst
-
-
-_RULES: dict[str, Callable[[Tensor, Tensor, Case, Parameters, float], Measured]] = {
-    "allclose": _allclose,
-    "rel_l2": _rel_l2,
-    "worst_row": _worst_row,
-    "window": _window,
-    "argmin": _argmin,
-    "fib": _fib,
-    "fla": _rel_l2,
-}
+def _index(tensor: Tensor, flat: int) -> str:
+    """As torch.unravel_index, whose first call takes a quarter of a second of imports."""
+    places: list[str] = []
+    for size in reversed(tensor.shape):
+        flat, place = divmod(flat, size)
+        places.append(str(place))
+    return f"[{','.join(reversed(places))}]"
 
 
 def bad_reference(task: Task, case: Case) -> str:
     """Why a case's expected values cannot judge anybody, or empty: rounded as an output, they must pass themselves."""
+    under = f"under distribution {case.distribution!r}"
+    for check in task.checks:
+        if problem := _misfit(check, case):
+            return f"check {check.rule} of {check.output} needs {problem} {under}"
     for name in task.outputs:
         if bool(torch.isnan(case.expected[name]).any()):
-            return f"the reference's {name} holds NaN under distribution {case.distribution!r}"
+            return f"the reference's {name} holds NaN {under}"
     outputs = {name: case.expected[name].to(DTYPES[spec.dtype]) for name, spec in task.outputs.items()}
     if finding := check_outputs(task, case, outputs):
-        return f"the reference does not pass its own check under distribution {case.distribution!r}: {finding}"
+        return f"the reference does not pass its own check {under}: {finding}"
+    return ""
+
+
+def _misfit(check: Check, case: Case) -> str:
+    """What a rule needs of the case and does not get, or empty."""
+    want, name = case.expected[check.output], str(check.parameters.get(NAMED.get(check.rule, ""), ""))
+    named: Any = (case.inputs if check.rule == "window" else case.expected).get(name)
+    if name and not isinstance(named, Tensor):
+        return f"a tensor {name!r}, which the reference does not give"
+    if check.rule == "fa" and named.shape != want.shape:
+        return f"{name} in the output's shape {list(want.shape)}, not {list(named.shape)}"
+    if check.rule == "argmin" and named.shape[:-1] != want.shape:
+        return f"{name} in the output's shape and one axis of choices more, not {list(named.shape)}"
+    if check.rule == "window" and want.dim() != 3:
+        return "an output [tokens, heads, dim]"
+    if not 0 <= int(check.parameters.get("across", 0)) < max(want.dim(), 1):
+        return f"an axis 0 to {want.dim() - 1} in `across`"
     return ""

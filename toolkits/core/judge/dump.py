@@ -1,4 +1,4 @@
-"""Child process that writes a workload's arguments as raw files, for a profiler's native driver.
+"""Child process that writes a workload's arguments as raw files, for whoever profiles a solution without the task.
 
 python -P -m toolkits.core.judge.dump REQUEST.json
 """
@@ -12,7 +12,7 @@ from toolkits.core.judge.inputs import Values, generator, load_reference
 from toolkits.core.judge.worker import DTYPES
 from toolkits.core.profile_child import DumpRequest
 from toolkits.core.schema import DType, Task, Workload
-from toolkits.core.signature import shape_of
+from toolkits.core.signature import shape_of, size_of
 
 ARGUMENT_LIST = "arguments.txt"
 PROFILE_SEED = 20
@@ -22,7 +22,7 @@ PROFILE_SEED = 20
 def workload_inputs(task: Task, workload: Workload) -> Values:
     """The inputs of a workload, with a fixed seed."""
     distribution = workload.distribution or next(iter(task.distributions))
-    reference = load_reference(task.folder)
+    reference = load_reference(task.folder, task.reference_timeout_s)
     return reference.make_inputs(task.sizes(workload.axes), distribution, generator(PROFILE_SEED))
 
 
@@ -43,7 +43,21 @@ def dump(request: DumpRequest) -> None:
         lines.append(f"{output.nbytes} -")
     for axis in task.var_axes():
         lines.append(_write(request.folder, len(lines), sizes[axis], "int64"))
+    if task.plan:
+        lines.append(f"{size_of(task.plan.workspace, sizes)} -")
     (request.folder / ARGUMENT_LIST).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def dumped_inputs(task: Task, workload: Workload, folder: Path) -> Values:
+    """The inputs that were written into `folder`."""
+    sizes, values = task.sizes(workload.axes), Values()
+    for number, (name, spec) in enumerate(task.inputs.items()):
+        content = bytearray((folder / f"{number}.bin").read_bytes())
+        tensor = (
+            torch.frombuffer(content, dtype=DTYPES[spec.dtype]) if content else torch.empty(0, dtype=DTYPES[spec.dtype])
+        )
+        values[name] = tensor.item() if spec.shape is None else tensor.reshape(shape_of(spec, sizes))
+    return values
 
 
 def _write(folder: Path, number: int, value: torch.Tensor | float | int, dtype: DType) -> str:

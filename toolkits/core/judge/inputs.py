@@ -7,12 +7,14 @@ import importlib.util
 import secrets
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from toolkits.core.judge.content import Draw
+from toolkits.core.judge.taskcode import advice, time_limit
 from toolkits.core.judge.worker import DTYPES
 from toolkits.core.schema import Task, TensorSpec
 from toolkits.core.signature import shape_of
@@ -27,11 +29,11 @@ class InvalidReference(Exception):
 
 @dataclass(frozen=True)
 class Reference:
-    """The functions of a task's reference.py; without `refresh`, new content is drawn and computed anew."""
+    """The functions of a task's reference.py; without `refresh`, all new content comes from `make_inputs`."""
 
     make_inputs: Callable[[dict[str, int], str, torch.Generator], Values]
     reference: Callable[[Values], Values]
-    refresh: Callable[[Values, Values, torch.Generator], tuple[Values, Values]] | None
+    refresh: Callable[[Values, Draw], object] | None
 
 
 @dataclass(frozen=True)
@@ -42,15 +44,17 @@ class Case:
     distribution: str
     inputs: Values
     expected: Values
+    norms: Values = field(default_factory=dict[str, Any], compare=False)
+    """Of the rows of expected values, once they were needed."""
 
 
-def load_reference(folder: Path) -> Reference:
+def load_reference(folder: Path, limit_s: float) -> Reference:
     """Import `folder`/reference.py under a private name; several tasks never share a namespace."""
     path = folder / "reference.py"
     spec = importlib.util.spec_from_file_location(f"_kernel_lab_reference_{folder.name}", path)
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
-    with _of_the_task(f"loading {path}"):
+    with _of_the_task(f"loading {path}", limit_s):
         spec.loader.exec_module(module)
         return Reference(module.make_inputs, module.reference, getattr(module, "refresh", None))
 
@@ -67,44 +71,45 @@ def secret_generator() -> torch.Generator:
 
 def draw(task: Task, reference: Reference, axes: dict[str, int], distribution: str) -> Case:
     """Fresh inputs of a distribution and what the reference makes of them."""
-    return _drawn(task, reference, axes, distribution, secret_generator(), expected=True)
+    return with_expected(task, reference, drawn(task, reference, axes, distribution, secret_generator()))
 
 
-def refreshed(task: Task, reference: Reference, case: Case, stream: torch.Generator, *, expected: bool) -> Case:
-    """New content by an exact symmetry of the task: costs about a copy. Expected values only where they are needed."""
-    if reference.refresh is None:
-        return _drawn(task, reference, case.axes, case.distribution, stream, expected=expected)
-    with _of_the_task("refresh"):
-        inputs, known = reference.refresh(case.inputs, case.expected if expected else {}, stream)
-    return _valid(task, Case(case.axes, case.distribution, inputs, known), "refresh", expected=expected)
-
-
-def _drawn(
-    task: Task,
-    reference: Reference,
-    axes: dict[str, int],
-    distribution: str,
-    stream: torch.Generator,
-    *,
-    expected: bool,
-) -> Case:
-    with _of_the_task("make_inputs"):
+def drawn(task: Task, reference: Reference, axes: dict[str, int], distribution: str, stream: torch.Generator) -> Case:
+    """Fresh inputs of a distribution, without expected values."""
+    with _of_the_task("make_inputs", task.reference_timeout_s):
         inputs = reference.make_inputs(task.sizes(axes), distribution, stream)
-    case = _valid(task, Case(axes, distribution, inputs, {}), "make_inputs", expected=False)
-    if not expected:
-        return case
-    with _of_the_task("reference"):
-        known = reference.reference(inputs)
-    return _valid(task, Case(axes, distribution, inputs, known), "reference", expected=True)
+    return _valid(task, Case(axes, distribution, inputs, {}), "make_inputs", expected=False)
+
+
+def with_expected(task: Task, reference: Reference, case: Case) -> Case:
+    """The same inputs with what the reference makes of them."""
+    with _of_the_task("reference", task.reference_timeout_s):
+        known = reference.reference(case.inputs)
+    return _valid(task, replace(case, expected=known, norms={}), "reference", expected=True)
+
+
+def refreshed(task: Task, reference: Reference, inputs: Values, source: Draw) -> None:
+    """New content of the task's first distribution, written over `inputs` by the task's own `refresh`."""
+    assert reference.refresh
+    given = {name: value for name, value in inputs.items() if isinstance(value, torch.Tensor)}
+    with _of_the_task("refresh", task.reference_timeout_s):
+        reference.refresh(inputs, source)
+    moved = [name for name, tensor in given.items() if inputs.get(name) is not tensor]
+    scalars = {name: spec for name, spec in task.inputs.items() if spec.shape is None}
+    if problem := _problem(scalars, inputs, {}, exact=True):
+        raise InvalidReference(f"refresh: {problem}")
+    if moved:
+        raise InvalidReference(f"refresh put another tensor in place of {', '.join(moved)}: fill the given one instead")
 
 
 @contextmanager
-def _of_the_task(function: str) -> Generator[None]:
-    """Run code of the task; whatever it raises is the task's fault."""
+def _of_the_task(function: str, limit_s: float) -> Generator[None]:
+    """Run code of the task; whatever it raises is the task's fault, and so is its time limit."""
     try:
-        yield
+        with time_limit(limit_s):
+            yield
     except (Exception, SystemExit) as error:
-        raise InvalidReference(f"{function} raised {type(error).__name__}: {error}") from error
+        raise InvalidReference(f"{function} raised {type(error).__name__}: {error}{advice(error)}") from error
 
 
 def _valid(task: Task, case: Case, function: str, *, expected: bool) -> Case:

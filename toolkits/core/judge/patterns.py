@@ -3,10 +3,12 @@
 # torch's stubs leave most Tensor methods partially unknown
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import torch
+
+from toolkits.core.judge.rules import slices
 
 Tensor = torch.Tensor
 
@@ -26,11 +28,20 @@ def wrong_elements(got: Tensor, want: Tensor, tolerance: float) -> Tensor:
     """Elements whose error is above `tolerance` times the larger of their own size and the tensor's RMS."""
     if not want.is_floating_point():
         return got != want
-    x, y = got.double(), want.double()
-    finite = torch.isfinite(x) & torch.isfinite(y)
-    size = torch.where(torch.isfinite(y), y, torch.zeros((), dtype=torch.float64))
-    scale = torch.maximum(size.abs(), size.square().mean().sqrt()).clamp_min(1e-30)
-    return torch.where(finite, (x - y).abs() > tolerance * scale, x != y)
+    parts = [y[torch.isfinite(y)].square().sum() for _, _, y in _doubles(got, want)]
+    rms = (torch.stack(parts).sum() / want.numel()).sqrt()
+    wrong = torch.empty(want.numel(), dtype=torch.bool)
+    for start, x, y in _doubles(got, want):
+        finite = torch.isfinite(x) & torch.isfinite(y)
+        scale = torch.maximum(y.abs(), rms).clamp_min(1e-30)
+        wrong[start : start + len(x)] = torch.where(finite, (x - y).abs() > tolerance * scale, x != y)
+    return wrong.view(want.shape)
+
+
+def _doubles(got: Tensor, want: Tensor) -> Iterator[tuple[int, Tensor, Tensor]]:
+    """Slices of both in float64, so that a large output is not copied whole."""
+    for start, x, y in slices(got, want):
+        yield start, x.double(), y.double()
 
 
 def _along(wrong: Tensor, axis: int, name: str) -> str:

@@ -74,10 +74,16 @@ def geometric_mean(per_workload: Sequence[Ratios]) -> Interval:
     logs = [np.log(np.asarray(ratios, dtype=np.float64)) for ratios in per_workload]
     means = np.mean([_resampled_medians(values, random) for values in logs], axis=0)
     low, high = np.quantile(means, [ALPHA / 2, 1 - ALPHA / 2])
-    centre = float(np.mean([np.median(values) for values in logs]))
-    return Interval(value=math.exp(centre), low=math.exp(low), high=math.exp(high))
+    return Interval(value=centre(per_workload), low=math.exp(low), high=math.exp(high))
+
+
+def centre(per_workload: Sequence[Ratios]) -> float:
+    """Geometric mean of the workloads' medians, without an interval."""
+    return math.exp(math.fsum(math.log(_median(sorted(ratios))) for ratios in per_workload) / len(per_workload))
 
 
 def _resampled_medians(values: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.float64]:
     picks = random.integers(0, len(values), size=(BOOTSTRAPS, len(values)))
-    return np.median(values[picks], axis=1)
+    half = len(values) // 2
+    halves = [half] if len(values) % 2 else [half - 1, half]
+    return np.partition(values[picks], halves, axis=1)[:, halves].mean(axis=1)

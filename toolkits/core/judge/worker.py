@@ -1,7 +1,7 @@
 """Runs one solution's function on shared memory, on request. Knows no expected value, reference, seed or verdict.
 
 Started only by fork from the zygote. What it says is a claim: the judge looks at the memory and at its own clocks.
-Messages are JSON, one a packet; a reply carries the request's id and nonce.
+Messages are JSON, one a packet; a reply carries the request's id and nonce, and an error may say that memory ran out.
 """
 
 import ctypes
@@ -14,6 +14,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable
+from errno import ENOMEM
 from pathlib import Path
 from time import process_time_ns
 from typing import Any
@@ -42,19 +43,21 @@ _C_SCALARS: dict[str, Any] = {
 }
 Json = dict[str, Any]
 Call = Callable[[Json], Json]
-"""Runs the function once on a bound workload, with new scalars if given; an empty answer is a claim of success."""
+"""Runs a function once on a bound workload, with new scalars if given; an empty answer is a claim of success."""
+Entries = dict[str, Callable[..., Any]]
+"""The solution's functions by what is asked: `call`, and `plan` where it has one."""
 
 
 def serve(channel: socket.socket) -> None:
     """Answer requests until the judge hangs up."""
     # Inputs are read-only on purpose; torch warns at each such buffer.
     warnings.filterwarnings("ignore", "The given buffer is not writable")
-    entry: Callable[..., Any] | None = None
+    entries: Entries = {}
     load: Json = {}
     memory: dict[int, list[mmap.mmap]] = {}
-    calls: dict[int, Call] = {}
+    calls: dict[int, dict[str, Call]] = {}
     while True:
-        packet, fds, _, _ = socket.recv_fds(channel, MESSAGE_BYTES, 2)
+        packet, fds, _, _ = socket.recv_fds(channel, MESSAGE_BYTES, 3)
         if not packet:
             return
         request: Json = json.loads(packet)
@@ -62,20 +65,24 @@ def serve(channel: socket.socket) -> None:
         # The outermost frame: whatever a candidate raises is an answer, not the end of the worker.
         try:
             if request["op"] == "load":
-                load, entry = request, _load(request, fds[0])
+                load, entries = request, _load(request, fds[0])
             elif request["op"] == "bind":
-                assert entry
                 memory[request["slot"]] = _mapped(fds, request["sizes"])
-                calls[request["slot"]] = _bind(load, request, entry, memory[request["slot"]])
-            elif request["op"] == "warm":
-                _touch(memory[request["slot"]])
-            elif request["op"] == "call":
+                calls[request["slot"]] = _bind(load, request, entries, memory[request["slot"]])
+            else:
                 started = process_time_ns()
-                answer = calls[request["slot"]](request["scalars"])
+                answer = calls[request["slot"]][request["op"]](request["scalars"])
                 answer["cpu_ns"] = process_time_ns() - started
         except BaseException as error:
-            answer = {"error": _describe(error)}
+            answer = {"error": _describe(error)} | ({"cause": "oom"} if _wants_memory(error) else {})
         channel.send(json.dumps(answer | {"id": request["id"], "nonce": request["nonce"]}).encode())
+
+
+def _wants_memory(error: BaseException) -> bool:
+    """Torch says it in words only."""
+    if isinstance(error, OSError):
+        return error.errno == ENOMEM
+    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "can't allocate memory" in str(error))
 
 
 def _describe(error: BaseException) -> str:
@@ -85,13 +92,17 @@ def _describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}{where}"[:DETAIL_CHARS]
 
 
-def _load(request: Json, content: int) -> Callable[..., Any]:
-    """The entry function, from a descriptor: a library, or the text of every source file."""
-    if request["toolkit"] == "cpp":
-        function = getattr(ctypes.CDLL(f"/proc/self/fd/{content}"), request["function"])
-        function.restype = None
+def _load(request: Json, content: int) -> Entries:
+    """The solution's functions, from a descriptor: a library, or the text of every source file."""
+    os.environ.update(request["environment"])
+    names = {"call": request["function"]} | ({"plan": request["plan"]} if request["plan"] else {})
+    if request["loads_as"] == "native":
+        library = ctypes.CDLL(f"/proc/self/fd/{content}")
         os.close(content)
-        return function
+        entries = {what: library[name] for what, name in names.items()}
+        for function in entries.values():
+            function.restype = None
+        return entries
     folder = Path.cwd() / "solution"
     with os.fdopen(content, encoding="utf-8") as file:
         _write_files(folder, json.load(file))
@@ -101,7 +112,7 @@ def _load(request: Json, content: int) -> Callable[..., Any]:
     module = importlib.util.module_from_spec(spec)
     sys.modules["solution"] = module
     spec.loader.exec_module(module)
-    return getattr(module, request["function"])
+    return {what: getattr(module, name) for what, name in names.items()}
 
 
 def _write_files(folder: Path, files: dict[str, str]) -> None:
@@ -112,38 +123,42 @@ def _write_files(folder: Path, files: dict[str, str]) -> None:
 
 
 def _mapped(fds: list[int], sizes: list[int]) -> list[mmap.mmap]:
-    """Inputs to read, outputs to write."""
-    access = (mmap.PROT_READ, mmap.PROT_READ | mmap.PROT_WRITE)
+    """Inputs to read, outputs and a plan's workspace to write."""
+    access = [mmap.PROT_READ] + [mmap.PROT_READ | mmap.PROT_WRITE] * (len(fds) - 1)
     maps = [mmap.mmap(fd, size, prot=prot) for fd, size, prot in zip(fds, sizes, access, strict=True)]
     for fd in fds:
         os.close(fd)
     return maps
 
 
-def _touch(maps: list[mmap.mmap]) -> None:
-    """Read all of it, so that whoever runs first on new content does not pay for the other's warm cache."""
-    for part in maps:
-        torch.frombuffer(part, dtype=torch.int64).sum()
-
-
-def _bind(load: Json, request: Json, entry: Callable[..., Any], memory: list[mmap.mmap]) -> Call:
+def _bind(load: Json, request: Json, entries: Entries, memory: list[mmap.mmap]) -> dict[str, Call]:
     """Fix the arguments once, so that a call costs nothing but the call."""
-    if load["toolkit"] == "cpp":
-        return _bind_native(request, entry, memory)
-    return _bind_python(load, request, entry, memory)
+    if load["loads_as"] == "native":
+        return _bind_native(request, entries, memory)
+    return _bind_python(load, request, entries, memory)
 
 
-def _bind_native(request: Json, entry: Callable[..., Any], memory: list[mmap.mmap]) -> Call:
+def _bind_native(request: Json, entries: Entries, memory: list[mmap.mmap]) -> dict[str, Call]:
     bases: list[int] = [torch.frombuffer(part, dtype=torch.uint8).data_ptr() for part in memory]
-    items = request["arguments"]
+    items: list[Json] = request["arguments"]
+    sizes: list[int] = request["axes"]
+    last: list[Any] = [ctypes.c_int64(size) for size in sizes]
+    if "plan" not in entries:
+        return {"call": _native(entries["call"], items, bases, last)}
+    last.insert(0, ctypes.c_void_p(bases[2] + int(request["workspace"])))
+    planned = [item for name in request["plan"] for item in items if item["name"] == name]
+    named = {"call": items, "plan": planned}
+    return {what: _native(entry, named[what], bases, last) for what, entry in entries.items()}
+
+
+def _native(entry: Callable[..., Any], items: list[Json], bases: list[int], last: list[Any]) -> Call:
     arguments: list[Any] = []
     for item in items:
         if item["scalar"]:
             arguments.append(_C_SCALARS[item["dtype"]]())
         else:
             arguments.append(ctypes.c_void_p(bases[int(item["memory"])] + int(item["offset"])))
-    sizes: list[int] = request["axes"]
-    arguments += [ctypes.c_int64(size) for size in sizes]
+    arguments += last
 
     def call(scalars: Json) -> Json:
         for place, item in enumerate(items):
@@ -162,7 +177,9 @@ def _c_scalar(dtype: str, value: Any) -> Any:
     return value
 
 
-def _bind_python(load: Json, request: Json, entry: Callable[..., Any], memory: list[mmap.mmap]) -> Call:
+def _bind_python(load: Json, request: Json, entries: Entries, memory: list[mmap.mmap]) -> dict[str, Call]:
+    entry = entries["call"]
+    left: list[Any] = []
     values = [(item, _value(item, memory)) for item in request["arguments"]]
     arguments = [value for _, value in values]
     names = [item["name"] for item, _ in values]
@@ -173,11 +190,17 @@ def _bind_python(load: Json, request: Json, entry: Callable[..., Any], memory: l
         for name, value in scalars.items():
             arguments[names.index(name)] = value
         if load["destination_passing_style"]:
-            entry(*arguments)
+            entry(*left, *arguments)
             return {}
-        return _returned(entry(*arguments[:count]), outputs)
+        return _returned(entry(*left, *arguments[:count]), outputs)
 
-    return call
+    def plan(scalars: Json) -> Json:
+        for name, value in scalars.items():
+            arguments[names.index(name)] = value
+        left[:] = [entries["plan"](*(arguments[names.index(name)] for name in request["plan"]))]
+        return {}
+
+    return {"call": call, "plan": plan}
 
 
 def _value(item: Json, memory: list[mmap.mmap]) -> Any:

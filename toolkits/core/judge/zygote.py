@@ -5,7 +5,8 @@
 It never runs a torch operation: a process that ever used torch's thread pool deadlocks its forks. The interpreter may
 be another than the server's; it needs nothing but torch and numpy. Packets on FD: `spawn` (with the worker's channel,
 the write end of its output pipe, and the box to put it into) answers with a pid; `reap` waits for a pid, ends what that
-worker left running, and answers with its wait status.
+worker left running, and answers with its wait status. A worker's first packet on its channel says how its filter of
+system calls went, and brings the descriptor on which the judge is asked for processes.
 """
 
 import gc
@@ -19,14 +20,15 @@ from typing import Any
 
 import torch
 
-from toolkits.core.judge import confine, worker
-from toolkits.core.parent import adopt_orphans, children, die_with_parent
+from toolkits.core.judge import confine, seccomp, worker
+from toolkits.core.parent import adopt_orphans, children, die_with_parent, hide_memory
 
 MESSAGE_BYTES = 4096
 
 
 def main(fd: int) -> None:
     die_with_parent()
+    hide_memory()
     adopt_orphans()
     torch.set_num_threads(1)
     gc.freeze()
@@ -101,7 +103,7 @@ def _reap(pid: int, workers: set[int]) -> int:
 
 
 def _become_worker(control: socket.socket, fds: list[int], request: dict[str, Any]) -> None:
-    """The forked child: its own session, output into the pipe, one core, no rights, limits. Never returns."""
+    """The forked child: its own session, output into the pipe, one core, no rights, limits, a filter. Never returns."""
     control.close()
     os.setsid()
     channel, output, *box = fds
@@ -119,10 +121,22 @@ def _become_worker(control: socket.socket, fds: list[int], request: dict[str, An
     os.environ.pop("PYTHONPATH", None)
     sys.argv[:] = sys.orig_argv[:] = [""]  # they name this checkout, and a candidate need not know what runs it
     confine.take_limits()
-    confine.drop_rights(request["uid"])
+    confine.drop_rights(request["uid"], bool(box))
     die_with_parent()  # after the change of user, which clears it
-    worker.serve(socket.socket(fileno=channel))
+    line = socket.socket(fileno=channel)
+    _filter_calls(line)
+    worker.serve(line)
     os._exit(0)
+
+
+def _filter_calls(line: socket.socket) -> None:
+    """The last of it; who listens is the judge, and the worker keeps nothing of it."""
+    said, listeners = seccomp.take_filter()
+    socket.send_fds(line, [json.dumps({"filter": said}).encode()], listeners)
+    for listener in listeners:
+        os.close(listener)
+    if said != seccomp.NONE:
+        seccomp.keep_descriptors()
 
 
 if __name__ == "__main__":

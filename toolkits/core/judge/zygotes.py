@@ -14,17 +14,23 @@ from pathlib import Path
 from typing import Any
 
 from toolkits.core.errors import HarnessError
+from toolkits.core.judge import seccomp
 from toolkits.core.judge.boxes import Box, Folder
 from toolkits.core.judge.confine import open_to_all
 from toolkits.core.judge.zygote import MESSAGE_BYTES
-from toolkits.core.parent import children
+from toolkits.core.parent import children, lives
 from toolkits.core.process import start_child
-from toolkits.core.sandbox import mechanism
+from toolkits.core.sandbox import USERS, can_change_user, mechanism
 
+FILTERS = {
+    seccomp.LISTENED: "no new processes while timed",
+    seccomp.REFUSED: "no processes at all (nobody can listen to this kernel's seccomp, so torch.compile fails here)",
+    seccomp.NONE: "processes are not stopped (this kernel has no seccomp filters)",
+}
+"""What a worker's filter of system calls comes to."""
 ANSWER_TIMEOUT_S = 120.0
 """Starting included: the import of torch from a cold disk."""
-USERS = range(61184, 65520)
-"""What systemd gives to services for a while: nobody's files are theirs. Neighbouring workers are different users."""
+FULL_BYTES = 1 << 16
 
 
 class Zygote:
@@ -47,29 +53,35 @@ class Zygote:
             raise HarnessError(f"{python} cannot run the judge's worker: it needs torch and numpy")
         self._seen: dict[str, list[str]] = json.loads(ready)
         self._bwrap, self._why_not = mechanism().bwrap, mechanism().why_not
-        self._other_user = os.geteuid() == 0
-        if self._bwrap and not self._box_works():
+        self._other_user = can_change_user()
+        self._filter = self._tried() if self._bwrap else ""
+        if self._bwrap and not self._filter:
             self._bwrap, self._why_not = "", "a worker cannot enter the namespaces that bubblewrap makes"
         if not self._bwrap:  # the worker reads the interpreter where it lies, which another user may not be able to
             self._other_user &= all(open_to_all(path) for path in self._seen["visible"])
+            self._filter = self._tried()
+        if not self._filter:
+            raise HarnessError(f"no worker starts with {python}: its message is in the server's log")
 
-    def _box_works(self) -> bool:
-        """Whether a worker in a box answers."""
+    def _tried(self) -> str:
+        """What a first worker says of its filter; nothing if it cannot be had at all."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with suppress(HarnessError, OSError), ours:
             with theirs:
                 pid = self.fork(theirs, 2)
-            ours.send(json.dumps({"op": "hello", "id": 0, "nonce": ""}).encode())
-            answer = ours.recv(MESSAGE_BYTES)
+            packet, listeners, _, _ = socket.recv_fds(ours, MESSAGE_BYTES, 1)
+            for listener in listeners:
+                os.close(listener)
             ours.close()  # the worker ends
             self.reap(pid)
-            return bool(answer)
-        return False
+            return str(json.loads(packet)["filter"]) if packet else ""
+        return ""
 
     def sandbox(self) -> str:
         """What holds its workers, for the record."""
         user = "another user" if self._other_user else "this user"
-        return f"bwrap, {user}, limits" if self._bwrap else f"limits only, {user} ({self._why_not})"
+        held = f"bwrap, {user}, limits" if self._bwrap else f"limits only, {user} ({self._why_not})"
+        return f"{held}, {FILTERS[self._filter]}"
 
     def usable(self) -> bool:
         """False once it has ended or stopped to answer: then another one is needed."""
@@ -104,6 +116,12 @@ class Zygote:
             box = None
         return box or Box(self._bwrap, self._seen["visible"], self._seen["hidden"])
 
+    def end(self, pid: int) -> None:
+        """Kill a worker, with all that runs in its box; `reap` sees them dead."""
+        self._rooms[pid].end()
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
     def reap(self, pid: int) -> int:
         """Wait status of a worker that has been killed or has ended; its room, and all that ran there, is gone."""
         room = self._rooms.pop(pid)
@@ -116,8 +134,17 @@ class Zygote:
                 self._spare = Box(self._bwrap, self._seen["visible"], self._seen["hidden"])
 
     def company(self, pid: int) -> set[int]:
-        """Processes that a worker started, and those whose parent has ended."""
-        return children(pid) | self._rooms[pid].strays() | (children(self._process.pid) - set(self._rooms))
+        """Processes that a worker started and that still run, those whose parent has ended among them."""
+        found = children(pid) | self._rooms[pid].strays() | (children(self._process.pid) - set(self._rooms))
+        return {other for other in found if lives(other)}
+
+    def stored(self, pid: int) -> int:
+        """Bytes in the folders of a worker's box, which lie in memory."""
+        return sum(taken for taken, _ in self._rooms[pid].stored().values())
+
+    def full(self, pid: int) -> list[str]:
+        """The folders of a worker's box that can take no more."""
+        return [folder for folder, (_, free) in self._rooms[pid].stored().items() if free < FULL_BYTES]
 
     def _asked(self, request: dict[str, Any], fds: Sequence[int] = ()) -> dict[str, Any]:
         packet = b""
@@ -156,6 +183,9 @@ def _environment(python: str) -> dict[str, str]:
         "PATH": "/usr/local/bin:/usr/bin:/bin",
         "LANG": "C.UTF-8",
         "OMP_WAIT_POLICY": "passive",
+        # Freed memory stays with the process: else one that has seen large tensors is faster than one that has not.
+        "MALLOC_MMAP_THRESHOLD_": str(1 << 32),
+        "MALLOC_TRIM_THRESHOLD_": str(1 << 32),
         **source,
         **threads,
     }

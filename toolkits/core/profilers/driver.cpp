@@ -1,7 +1,7 @@
 // Calls one kernel on recorded arguments, for a profiler that watches this process.
 // Built once a task: call.h declares the function and says how argument n of the list becomes its parameter.
 //
-//   driver LIBRARY FOLDER      FOLDER/arguments.txt: one line an argument, `bytes file`, file `-` for an output
+//   driver LIBRARY FOLDER      FOLDER/arguments.txt: one line an argument, `bytes file`, file `-` for what it writes
 //
 // The profiler counts inside kernel_lab_measured_call only. A timed call finds its arguments as warm as the caches hold
 // them, so each is touched before; a whole call more would double the time, which is long under a simulator.
@@ -54,6 +54,11 @@ int main(int count, char** words) {
     Kernel* kernel = reinterpret_cast<Kernel*>(dlsym(library, KERNEL_NAME));
     if (!kernel) fail("the library does not define", KERNEL_NAME);
     std::vector<void*> arguments = load_arguments(words[2]);
+    if (*PLAN_NAME) {
+        void* plan = dlsym(library, PLAN_NAME);
+        if (!plan) fail("the library does not define", PLAN_NAME);
+        call_plan(plan, arguments.data());
+    }
     kernel_lab_measured_call(kernel, arguments.data());
     std::fputs("driver: done\n", stderr);
     return 0;

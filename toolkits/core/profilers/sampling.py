@@ -17,8 +17,9 @@ from typing import Any
 
 import torch
 
-from toolkits.core.judge.dump import empty_outputs, workload_inputs
+from toolkits.core.judge.dump import dumped_inputs, empty_outputs
 from toolkits.core.profile_child import Operator, SampleRequest, Samples
+from toolkits.core.signature import plan_of
 
 SAMPLE_EVERY_S = 0.001
 SAMPLE_FOR_S = 1.5
@@ -36,7 +37,7 @@ def sample(request: SampleRequest) -> Samples:
 
 def _bound_call(request: SampleRequest) -> Callable[[], object]:
     task, solution = request.task, request.solution
-    inputs = workload_inputs(task, request.workload)
+    inputs = dumped_inputs(task, request.workload, request.arguments)
     outputs = empty_outputs(task, request.workload) if solution.destination_passing_style else []
     arguments = [*(inputs[name] for name in task.inputs), *outputs]
     sys.path.insert(0, str(request.artifact))
@@ -45,6 +46,9 @@ def _bound_call(request: SampleRequest) -> Callable[[], object]:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     function: Callable[..., object] = vars(module)[solution.entry_function]
+    if plan := plan_of(task, solution):
+        planned: Callable[..., object] = vars(module)[solution.plan_function]
+        arguments.insert(0, planned(*(inputs[name] for name in plan.inputs)))
     return lambda: function(*arguments)
 
 

@@ -1,9 +1,8 @@
 """From counts to one line: what limits a kernel, with the evidence and what to try. Pure."""
 
 from dataclasses import dataclass, fields
-from typing import Literal
 
-Bottleneck = Literal["memory", "compute", "latency", "branches", "unknown"]
+from toolkits.core.schema import Bottleneck
 
 CYCLES_INSTRUCTION = 1 / 3
 CYCLES_L1_MISS = 2.0

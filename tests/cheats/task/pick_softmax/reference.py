@@ -1,4 +1,6 @@
-"""Inputs, float64 reference and exact symmetry of the corpus's task."""
+"""Inputs, float64 reference and new content of the corpus's task."""
+
+from typing import Any
 
 import torch
 from torch import Generator, Tensor
@@ -26,11 +28,8 @@ def reference(inputs: Tensors) -> Tensors:
     return {"y": rows.softmax(-1), "best": rows.argmax(-1)}
 
 
-def refresh(inputs: Tensors, expected: Tensors, generator: Generator) -> tuple[Tensors, Tensors]:
-    """Move the rows of x and, independently, the order in which they are picked."""
-    count = len(inputs["pick"])
-    order, turn = torch.randperm(count, generator=generator), torch.randperm(count, generator=generator)
-    place = torch.empty_like(order)
-    place[order] = torch.arange(count)
-    pick = place[inputs["pick"][turn].long()].int()
-    return {"x": inputs["x"][order], "pick": pick}, {name: value[turn] for name, value in expected.items()}
+def refresh(inputs: Tensors, draw: Any) -> None:
+    """New normal values, picked in a new order."""
+    draw.normal(inputs["x"])
+    rows = len(inputs["pick"])
+    inputs["pick"].copy_(draw.integers(rows, (rows,)))

@@ -1,0 +1,2 @@
+#include "honest.h"
+RUN { honest(x, pick, y, best, rows, columns); }

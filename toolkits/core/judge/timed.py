@@ -1,0 +1,231 @@
+"""The pairs of one workload and what they show: times, ratios, doubts. Knows no process, no memory and no request."""
+
+import statistics
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from toolkits.core.judge import timing
+from toolkits.core.judge.floor import Floor
+from toolkits.core.judge.workers import Spent
+from toolkits.core.schema import Cold, Interval, Measurement, Status, Verdict, Workload
+
+BLOCKED_LIMIT = 0.33
+BLOCKED_FLOOR_NS = 200_000
+CLAIM_SLACK_NS, CLAIM_SLACK = 30_000, 0.01
+"""A worker's own clock is used while what it leaves unexplained stays below the larger of these, ns and share."""
+CLAIM_DOUBT = 0.25
+"""Of a kernel's time: with more than this in doubt neither faster nor slower is said."""
+CLAIM_FLOOR_NS = 3_000
+"""What the judge's clock cannot see at all."""
+CLAIM_LIE_NS, CLAIM_LIE = 200_000, 0.2
+
+
+@dataclass
+class Timed:
+    """The pairs of one workload."""
+
+    workload: Workload
+    floor: Floor | None = None
+    has_plan: bool = False
+    """Whether the task has a plan step, taken by either side or not."""
+    candidate: list[Spent] = field(default_factory=list[Spent])
+    baseline: list[Spent] = field(default_factory=list[Spent])
+    aa: list[float] = field(default_factory=list[float])
+    checked: int = 0
+    cold: list[tuple[Spent, Spent]] = field(default_factory=list[tuple[Spent, Spent]])
+    """Candidate and baseline with empty caches."""
+
+    @property
+    def pairs(self) -> int:
+        return len(self.candidate)
+
+    @property
+    def ratios(self) -> list[float]:
+        """Baseline time over candidate time, a pair each; of plan and run together."""
+        return self.doubted() if self.too_short() else self._ratios(0.0)
+
+    @property
+    def run_ratios(self) -> list[float]:
+        """The same of the runs alone."""
+        runs = [self._run_times(side) for side in (self.baseline, self.candidate)]
+        hidden_ns = self._hidden_ns() if self._hidden_ns() > CLAIM_DOUBT * statistics.median(runs[1]) else 0.0
+        return [b / (c + hidden_ns) for b, c in zip(*runs, strict=True)]
+
+    def doubted(self) -> list[float]:
+        """The same if the candidate also needed all that its process used and its clock did not show."""
+        return self._ratios(self._hidden_ns())
+
+    def too_short(self) -> bool:
+        """Whether what the judge's clock cannot rule out is a large part of the kernel: no claim can be borne out."""
+        return self._hidden_ns() > CLAIM_DOUBT * statistics.median(self._times(self.candidate))
+
+    def _ratios(self, hidden_ns: float) -> list[float]:
+        times = zip(self._times(self.baseline), self._times(self.candidate), strict=True)
+        return [b / (c + hidden_ns) for b, c in times]
+
+    def _hidden_ns(self) -> float:
+        """What the candidate may hide: the judge's clock knows it no better than this."""
+        return max(self.unclaimed_ns(), CLAIM_FLOOR_NS) if self.claims_hold() else CLAIM_SLACK_NS
+
+    def _times(self, spent: list[Spent]) -> list[float]:
+        """CPU times in ns: the workers' own clock where the judge's clock bears it out, else the judge's."""
+        if self.claims_hold():
+            return [_claimed_ns(s) for s in spent]
+        return [_seen_ns(s, self.asking_ns(self.baseline)) for s in spent]
+
+    def _run_times(self, spent: list[Spent]) -> list[float]:
+        return self._times([replace(s, plan=None) for s in spent])
+
+    def _plan_us(self, spent: list[Spent]) -> float | None:
+        """The plans' part of the times, and nothing for a solution without; None where there is no such step."""
+        plans = [s.plan for s in spent if s.plan]
+        return (_median_us(self._times(plans)) if plans else 0.0) if self.has_plan else None
+
+    @staticmethod
+    def asking_ns(spent: list[Spent]) -> float:
+        """What a request costs beside the function: the judge's clock less the worker's, median."""
+        return statistics.median(s.outer_ns - s.cpu_ns for s in spent)
+
+    def unclaimed_ns(self) -> float:
+        """CPU time a call that the candidate used and did not claim, beyond what asking costs the baseline."""
+        return self.asking_ns(self.candidate) - self.asking_ns(self.baseline) + self._unclaimed_plan_ns()
+
+    def _unclaimed_plan_ns(self) -> float:
+        """The same of the plan, and of the time between its answer and the run, where a process has nothing to do."""
+        plans = [s.plan for s in self.candidate if s.plan]
+        if not plans:
+            return 0.0
+        others = [s.plan for s in self.baseline if s.plan] or self.baseline
+        idle = [statistics.median(s.idle_ns for s in side) for side in (self.candidate, self.baseline)]
+        return max(self.asking_ns(plans) - self.asking_ns(others), 0.0) + max(idle[0] - idle[1], 0.0)
+
+    def claims_hold(self) -> bool:
+        return self.unclaimed_ns() <= max(CLAIM_SLACK_NS, CLAIM_SLACK * self._outer_ns())
+
+    def claims_lie(self) -> bool:
+        """Whether the candidate used so much more than it claimed that its clock was tampered with or outlived."""
+        return self.unclaimed_ns() > max(CLAIM_LIE_NS, CLAIM_LIE * self._outer_ns())
+
+    def _outer_ns(self) -> float:
+        return statistics.median(sum(each.outer_ns for each in s.requests) for s in self.candidate)
+
+    def add(self, candidate: Spent, baseline: Spent, twin: Spent | None) -> None:
+        self.candidate.append(candidate)
+        self.baseline.append(baseline)
+        if twin:
+            self.aa.append(_claimed_ns(baseline) / _claimed_ns(twin))
+
+    def speedup(self) -> Interval:
+        return timing.interval(self.ratios)
+
+    def aa_factor(self) -> float:
+        return timing.aa_factor(self.aa)
+
+    def verdict(self) -> Verdict:
+        if self.clocks_disagree() or self.too_short():
+            return Verdict.INCONCLUSIVE
+        found = timing.verdict(self.speedup(), self.aa_factor())
+        doubtful = found is Verdict.FASTER and timing.interval(self.doubted()).low <= 1.0
+        return Verdict.INCONCLUSIVE if doubtful else found
+
+    def decided(self) -> bool:
+        return self.verdict() is not Verdict.INCONCLUSIVE
+
+    def blocked_shares(self) -> list[float]:
+        """Ascending shares of a call's wall time in which nobody ran or waited for a core; the larger of plan and run.
+
+        On a busy machine single calls show such time; work that is done elsewhere shows it in every call. What a
+        wake-up alone may take counts as none.
+        """
+        return sorted(max(map(_blocked_share, s.requests)) for s in self.candidate)
+
+    def below_floor(self) -> bool:
+        """Whether the candidate claims what no kernel can do; a floor that the baseline breaks too is a wrong one."""
+        return bool(self.floor) and self._latency_us() < self.floor.least_us and not self.floor_is_wrong()
+
+    def floor_is_wrong(self) -> bool:
+        """Whether the task's own baseline does with less than the task says is needed."""
+        return bool(self.floor) and statistics.median(self._times(self.baseline)) / 1e3 < self.floor.least_us
+
+    def below_floor_evidence(self) -> str:
+        return self.floor.evidence(self._latency_us()) if self.floor else ""
+
+    def _latency_us(self) -> float:
+        return statistics.median(self._times(self.candidate)) / 1e3
+
+    def idle_ns(self) -> float:
+        """CPU time before a plan or a run, median, beyond the baseline's: a process that waits for a request uses none.
+
+        On a busy machine going to sleep after an answer may itself take some ten microseconds, for both.
+        """
+        own, usual = (
+            statistics.median(max(each.idle_ns for each in s.requests) for s in side)
+            for side in (self.candidate, self.baseline)
+        )
+        return own - usual
+
+    def clocks_disagree(self) -> bool:
+        """Whether half of the calls show it: CPU time then proves nothing."""
+        return statistics.median(self.blocked_shares()) > BLOCKED_LIMIT
+
+    def measurement(self) -> Measurement:
+        return Measurement(
+            workload=self.workload.uuid,
+            axes=self.workload.axes,
+            status=Status.PASSED,
+            cause="clock_mismatch" if self.clocks_disagree() else "",
+            latency_us=_median_us(self._times(self.candidate)),
+            baseline_us=_median_us(self._times(self.baseline)),
+            wall_us=_median_us(_wall_ns(s, self.asking_ns(self.baseline)) for s in self.candidate),
+            baseline_wall_us=_median_us(_wall_ns(s, self.asking_ns(self.baseline)) for s in self.baseline),
+            floor_us=float(f"{self.floor.us:.4g}") if self.floor else None,
+            floor_share=float(f"{self.floor.us / self._latency_us():.3g}") if self.floor else None,
+            speedup=self.speedup(),
+            plan_us=self._plan_us(self.candidate),
+            baseline_plan_us=self._plan_us(self.baseline),
+            run_only=timing.interval(self.run_ratios) if self.has_plan else None,
+            aa_factor=self.aa_factor(),
+            verdict=self.verdict(),
+            pairs=self.pairs,
+            checked=self.checked,
+            cold=self._cold(),
+        )
+
+    def _cold(self) -> Cold | None:
+        """Speed with empty caches, by the judge's clock alone: no claim of the candidate is believed here."""
+        if not self.cold:
+            return None
+        asking = self.asking_ns(self.baseline)
+        times = [[_seen_ns(s, asking) for s in pair] for pair in self.cold]
+        ratios = [baseline / candidate for candidate, baseline in times]
+        return Cold(
+            latency_us=_median_us(candidate for candidate, _ in times),
+            baseline_us=_median_us(baseline for _, baseline in times),
+            speedup=timing.interval(ratios) if len(ratios) >= timing.CHECKPOINTS[0] else None,
+            ratio=statistics.median(ratios),
+            pairs=len(ratios),
+        )
+
+
+def _claimed_ns(spent: Spent) -> float:
+    """What the worker's own clock says of plan and run."""
+    return float(sum(each.cpu_ns for each in spent.requests))
+
+
+def _seen_ns(spent: Spent, asking_ns: float) -> float:
+    """What the judge's clock says of plan and run, and of the time between the two."""
+    seen = sum(max(each.outer_ns - asking_ns, 1.0) for each in spent.requests)
+    return seen + (spent.idle_ns if spent.plan else 0)
+
+
+def _wall_ns(spent: Spent, asking_ns: float) -> float:
+    return sum(each.wall_ns - asking_ns for each in spent.requests)
+
+
+def _blocked_share(spent: Spent) -> float:
+    waited = spent.wall_ns - spent.outer_ns - spent.queued_ns
+    return waited / spent.wall_ns if waited > BLOCKED_FLOOR_NS else 0.0
+
+
+def _median_us(nanoseconds: Iterable[float]) -> float:
+    return round(statistics.median(nanoseconds) / 1e3, 2)
