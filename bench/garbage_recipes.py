@@ -79,6 +79,19 @@ HUGE = (
     "return [y] * 100_000",
 )
 LOUD_CPP = ("#include __FILE__\n", "#warning loud\n" * 3000, "int a = nothing;\n" * 2000, "#error \x1b[31mred\x1b[0m\n")
+SUBTLE_PYTHON = (
+    "torch.mul(x, {number}, out=y)",
+    "y.copy_(x * 2 + {number})",
+    "y[{place}:] = 2 * x[{place}:]",
+    "y[x.argmax() + {place}] = {number}",
+    "torch.mul(x, 2, out=y)\n    x.mul_({number})",
+    "torch.mul(x[{place}:], 2, out=y)",
+    "y.resize_({place})",
+    "y.set_(2 * x)",
+    "torch.as_strided(y, ({place} * 4000,), (1,)).fill_({number})",
+)
+SUBTLE_CPP = "for (int64_t i = {place}; i < n + {place} * {number}; ++i) y[i] = 2.0f * x[i];"
+"""It builds, and reads or writes what it should not."""
 BROKEN_YAML = (
     b"",
     b"\xff\xfe",
@@ -121,6 +134,8 @@ class Recipes:
             self._random_text: 8,
             self._random_bytes: 6,
             self._huge: 12,
+            self._subtle_python: 20,
+            self._subtle_cpp: 4,
             self._broken_yaml: 8,
             self._wrong_entry: 7,
             self._mutated_cpp: 8,
@@ -159,6 +174,18 @@ class Recipes:
     def _huge(self) -> Files:
         tag = self.random.random()  # each its own content: the same would be the same build
         return _folder(PYTHON, "main.py", f"def run(x, y):\n    {self.random.choice(HUGE)}\n# {tag}\n")
+
+    def _filled(self, text: str) -> str:
+        number = self.random.choice(("2", "2.001", "-1", "0", "1e30", "1000000"))
+        return text.format(number=number, place=self.random.choice((0, 1, -1, 7, 64, 65, 10_000)))
+
+    def _subtle_python(self) -> Files:
+        line = self._filled(self.random.choice(SUBTLE_PYTHON))
+        return _folder(PYTHON, "main.py", f"import torch\n\n\ndef run(x, y):\n    {line}\n")
+
+    def _subtle_cpp(self) -> Files:
+        before, _, after = HONEST_CPP.partition("  for")
+        return _folder(CPP, "main.cpp", f"{before}  {self._filled(SUBTLE_CPP)}{after[after.index(chr(10)) :]}")
 
     def _broken_yaml(self) -> Files:
         text = self.random.choice(BROKEN_YAML) if self.random.random() < 0.6 else self._mutated(PYTHON).encode()

@@ -179,7 +179,7 @@ def _words(result: BenchmarkResult, most_speedup: float = 0.0) -> str:
     """The status with its cause; of a pass the verdict, and what made the clocks doubtful."""
     doubts = [measured.cause for measured in result.measurements if measured.cause]
     details = [result.verdict or "", *doubts[:1]] if result.status is Status.PASSED else [result.cause]
-    if most_speedup and result.speedup and result.speedup.value > most_speedup:
+    if most_speedup and result.speedup and result.speedup.low > most_speedup:
         details.insert(0, "overstated")
     return " ".join(filter(None, (result.status, *details)))
 

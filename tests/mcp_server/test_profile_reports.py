@@ -13,7 +13,7 @@ from mcp_server.__main__ import main
 from mcp_server.lab import Lab
 from mcp_server.server import build_server
 from mcp_server.workspace import Workspace
-from tests.mcp_server.test_server import refusal, structured
+from tests.mcp_server.test_server import facts, refusal, structured, text
 
 DATA = Path(__file__).parents[1] / "data"
 DETAILS = (DATA / "ncu/details.csv").read_text()
@@ -108,6 +108,18 @@ async def test_the_tool_digests_and_compares_what_lies_in_the_workspace(client: 
     assert first["bottleneck"] == "memory" and first["kernels"][0]["name"] == "stride_copy"
     second = await structured(client, "profile", path=str(root / "b.csv"), against=first["job"])
     assert "limited by memory before and by compute now" in second["verdict"]
+
+
+@pytest.mark.parametrize(
+    "name", ["ncu/details.csv", "ncu/raw.csv", "rocprof/kernel_trace_70.csv", "rocprof/results.json"]
+)
+async def test_the_text_of_a_report_says_what_the_structured_half_says(client: Client, root: Path, name: str) -> None:
+    path = root / Path(name).name
+    path.write_bytes((DATA / name).read_bytes())
+    result = await client.call_tool("profile", {"path": str(path)})
+    answer: dict[str, Any] = result.structured_content or {}
+    answer.update(kind="", state="")
+    assert [fact for fact in facts(answer) if fact not in text(result)] == []
 
 
 async def test_the_tool_reads_no_file_outside_the_workspace(client: Client) -> None:

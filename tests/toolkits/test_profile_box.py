@@ -154,3 +154,38 @@ def run(x, scale, sums):
 """
     report = await profiled(tmp_path, python(source))
     assert report.duration_us, report.verdict
+
+
+FORGERIES = {
+    "a number without end": "events: Ir\\ntotals: " + "9" * 5000,
+    "a name that was never given": "events: Ir\\nfn=(7)\\n+1 2\\ntotals: 999999999999",
+    "no instructions": "events: Xx\\n1 5\\ntotals: 999999999999",
+}
+
+
+@pytest.mark.parametrize("what", FORGERIES)
+async def test_a_forged_report_of_callgrind_is_no_failure_of_the_lab(tmp_path: Path, what: str) -> None:
+    forge = (
+        f'FILE* out = fopen("/profile/callgrind.out.9", "w"); fputs("# callgrind format\\n{FORGERIES[what]}\\n", out);'
+        ' fclose(out); puts("driver: done"); fflush(stdout); _exit(0);'
+    )
+    report = await profiled(tmp_path, cpp(CPP.replace("BODY", forge)))
+    assert "nothing was counted" in report.verdict and report.instructions is None, report
+
+
+async def test_forged_samples_are_no_failure_of_the_lab(tmp_path: Path) -> None:
+    lines = ", ".join(f'"k.py:{number}": 5' for number in ("abc", "-7", "0", "9" * 5000))
+    answer = f'{{"call_us": 1, "calls": 1, "lines": {{{lines}}}, "operators": []}}'
+    text = f"import os\ndef run(*_):\n    open('/profile/samples.json', 'w').write({answer!r})\n    os._exit(0)\n"
+    report = await profiled(tmp_path, python(text))
+    assert [line.line for line in report.hot_lines] == [0, 0, 0, 0], report
+
+
+async def test_what_a_profiled_solution_leaves_is_taken_in_bounds_and_removed(tmp_path: Path) -> None:
+    many = "for i in range(200): os.close(os.open(f'/profile/callgrind.out.{i}', os.O_CREAT))"
+    deep = "for _ in range(2000):\n        os.mkdir('d', 0o700)\n        os.chdir('d')"
+    giant = "os.truncate(os.open('/profile/samples.json', os.O_CREAT | os.O_WRONLY), 1 << 29)"
+    text = f"import os\ndef run(*_):\n    {giant}\n    {many}\n    {deep}\n    os._exit(0)\n"
+    report = await profiled(tmp_path, python(text))
+    assert "nothing was measured" in report.verdict
+    assert not [path for path in (tmp_path / "profile").iterdir() if path.is_dir()]

@@ -70,11 +70,11 @@ async def run_child(
     # Python finds a package by a listing, and in a box the folders around what is visible cannot be listed.
     (room.outside / package.name).symlink_to(package)
     reads = [path, package, *map(Path, surroundings()["visible"])]
-    command = [str(_python()), *arguments]
+    command = [str(python_inside()), *arguments]
     return await room.with_reads(*reads).run(command, environment | {"PYTHONPATH": str(room.inside)}, limit_s)
 
 
-def _python() -> Path:
+def python_inside() -> Path:
     """This interpreter by the name under which its folder is seen in a box, where no link on the way exists."""
     python, prefix = Path(sys.executable), Path(sys.prefix)
     return prefix.resolve() / python.relative_to(prefix) if python.is_relative_to(prefix) else python.resolve()

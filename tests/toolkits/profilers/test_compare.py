@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.toolkits.profilers.reports import DATA, read, read_as
+from toolkits.core.errors import InvalidInput
 from toolkits.core.profilers import compare
 from toolkits.core.schema import Change, KernelProfile, ProfileReport
 
@@ -65,6 +66,16 @@ def test_two_callgrind_reports_compare_by_their_counts(tmp_path: Path) -> None:
     assert found["", "instructions"].ratio == pytest.approx(0.5)
     assert compare.verdict(before, kept).startswith("instructions 536,266 to 268,133 (0.5x); still limited by memory")
     assert compare.line(found["", "instructions"]) == "instructions 536,266 to 268,133 (0.5x)"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("\n3 2 0 1", "\n3 two 0 1"), ("+1 ", "+x "), ("totals: ", "totals: 1e9 "), ("events: Ir", "events:")],
+)
+def test_a_damaged_callgrind_file_is_one_error(tmp_path: Path, old: str, new: str) -> None:
+    assert old in CALLGRIND
+    with pytest.raises(InvalidInput, match=r"damaged|truncated"):
+        read_as(tmp_path, "callgrind.out", CALLGRIND.replace(old, new, 1))
 
 
 def test_perf_counters_of_a_file_are_a_report(tmp_path: Path) -> None:

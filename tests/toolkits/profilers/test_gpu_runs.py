@@ -67,6 +67,15 @@ async def test_a_command_is_profiled_by_ncu_where_it_is_on_path(tmp_path: Path, 
     assert report.raw_report.endswith("report.ncu-rep") and report.command[0] == "ncu"
 
 
+async def test_a_report_as_long_as_the_limit_says_that_more_may_have_run(
+    tmp_path: Path, install: Install, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install("ncu", ncu("raw.csv"))
+    monkeypatch.setattr(gpu_profile, "LAUNCHES", 2)
+    report = await profiling.profile_command(["true"], tmp_path, tmp_path / "out")
+    assert report.notes[0].startswith("only the first 2 launches")
+
+
 async def test_a_missing_permission_is_a_result_with_its_remedy(tmp_path: Path, install: Install) -> None:
     install("ncu", f"cat {DATA}/ncu/no_permission.txt; exit 1")
     report = await profiling.profile_command(["true"], tmp_path, tmp_path / "out")

@@ -33,6 +33,14 @@ def test_a_trace_of_the_first_generation_counts_blocks_not_work_items() -> None:
     assert fold.bottleneck == "unknown" and "record counters" in fold.verdict
 
 
+def test_kernels_that_run_side_by_side_are_busy_once(tmp_path: Path) -> None:
+    trace = (ROCPROF / "kernel_trace_62.csv").read_text()
+    # The second kernel now runs within the first.
+    beside = trace.replace("7000000000041000,7000000000051000", "7000000000011000,7000000000021000")
+    report = read_as(tmp_path, "trace.csv", beside)
+    assert report.duration_us == pytest.approx(60) and report.busy_share == pytest.approx(50 / 80)
+
+
 def test_a_trace_of_rocm_7_has_registers_and_tells_what_was_dropped() -> None:
     report = read(ROCPROF / "kernel_trace_70.csv")
     [tile] = report.kernels
@@ -146,6 +154,9 @@ JSON = (ROCPROF / "results.json").read_text()
         (TRACE.replace("1004000", "1.004,000"), "more fields.*LC_ALL=C"),
         (TRACE.replace("1004000", '"1.004,000"'), "column End_Timestamp.*LC_ALL=C"),
         (TRACE.replace(",16,96,32,48,256", ",256", 1), "fewer fields"),
+        (TRACE.replace("1004000", "inf"), "column End_Timestamp holds 'inf'"),
+        (JSON.replace('"value": 5.0', '"value": NaN'), "NaN"),
+        (JSON.replace('"end_timestamp": 4900', '"end_timestamp": 1e999'), "lacks|damaged"),
         (JSON.replace("kernel_symbols", "symbols"), "lacks 'kernel_symbols'"),
         (JSON.replace('"kernel_id": 1, "dispatch_id": 2', '"kernel_id": 7, "dispatch_id": 2'), "lacks 7"),
         ('{"rocprofiler-sdk-tool": []}', "no kernel dispatch"),

@@ -15,7 +15,7 @@ from toolkits.core.judge.compare import bad_reference
 from toolkits.core.judge.inputs import Case, InvalidReference, Reference, draw
 from toolkits.core.schema import Task, Workload
 
-MAX_USES = 20
+MAX_USES, MAX_SPECIAL_USES = 20, 5
 HIDDEN = 3
 """Correctness rounds at sizes that the judge draws."""
 SMALL = 1 << 18
@@ -58,7 +58,7 @@ class Cases:
 
         One of a random distribution is always ready; the others where they are small, or `every` one is wanted.
         """
-        first = self._take(self._special[workload.uuid])
+        first = self._take(self._special[workload.uuid], MAX_SPECIAL_USES)
         yield first
         if every or _elements(first) <= SMALL:
             for name in self._others:
@@ -75,8 +75,8 @@ class Cases:
     def _any_other(self, axes: dict[str, int]) -> Callable[[], tuple[dict[str, int], str]]:
         return lambda: (axes, _RANDOM.choice(self._others))
 
-    def _take(self, entry: _Entry) -> Case:
-        if entry.case is None or entry.uses >= MAX_USES:
+    def _take(self, entry: _Entry, most: int = MAX_USES) -> Case:
+        if entry.case is None or entry.uses >= most:
             self._renew(entry)
         entry.uses += 1
         assert entry.case

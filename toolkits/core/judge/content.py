@@ -23,8 +23,9 @@ class Draw:
         """Fill a dense floating tensor with standard normal numbers; returns it."""
         flat = into.view(-1)
         first, second = self._windows(len(flat), into.dtype)
-        sign = 1 - 2 * int(torch.randint(2, (), generator=self.generator))
-        torch.add(first, second, alpha=sign, out=flat)
+        # Not quite one: exact sums of pool numbers would have fewer bits than drawn ones, and tell them apart.
+        factor = (1 + 2**-6 * self._uniform()) * (1 - 2 * int(self.integers(2, ())))
+        torch.add(first, second, alpha=factor, out=flat)
         return into
 
     def uniform(self, into: torch.Tensor) -> torch.Tensor:
@@ -34,6 +35,9 @@ class Draw:
     def integers(self, high: int, shape: tuple[int, ...]) -> torch.Tensor:
         """Integers below `high`, int64."""
         return torch.randint(high, shape, generator=self.generator)
+
+    def _uniform(self) -> float:
+        return float(torch.rand((), generator=self.generator))
 
     def _windows(self, size: int, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
         pool = self._pool(size, dtype)

@@ -9,7 +9,7 @@ from toolkits.core.judge.bench import Bench
 from toolkits.core.judge.compare import Finding, check_outputs, findings, first_bad
 from toolkits.core.judge.inputs import Case
 from toolkits.core.judge.results import Rejected
-from toolkits.core.judge.timed import BLOCKED_LIMIT, Timed
+from toolkits.core.judge.timed import BLOCKED_LIMIT, IDLE_LIMIT_NS, Timed
 from toolkits.core.judge.workers import Spent, Worker, WorkerFailure
 from toolkits.core.schema import CompileResult, Solution, Stage, Status
 
@@ -21,10 +21,6 @@ def _blamed(stage: Stage, label: str = "") -> Generator[None]:
         yield
     except WorkerFailure as error:
         raise Rejected(error.status, stage, error.cause, error.detail, label) from error
-
-
-IDLE_LIMIT_NS = 50_000
-"""CPU time between two calls, median, that a waiting process cannot have used."""
 
 
 def load(candidate: Worker, solution: Solution, build: CompileResult) -> None:

@@ -19,8 +19,8 @@ from toolkits.core.judge.timed import Timed
 from toolkits.core.judge.workers import Spent, Worker
 from toolkits.core.schema import Stage
 
-CHECKED, CHECKED_OF = 2, 8
-"""Of so many pairs in a row so many, chosen at random, are compared with the baseline's answer to the same content."""
+CHECKED = 0.25
+"""Share of the pairs, chosen at random, that are compared with the baseline's answer to the same content."""
 COLD_PAIRS, COLD_PAIRS_FRESH = 3, 12
 """With empty caches; a verification draws enough for an interval."""
 WORKLOAD_LIMIT_S = 8.0
@@ -38,17 +38,17 @@ class Pairs:
     def draw(self, *, fresh: bool) -> None:
         """Pairs until the interval decides or the limit is reached, then some with empty caches."""
         result, deadline = self._result, time.monotonic() + WORKLOAD_LIMIT_S
-        known, chosen = self._random.randrange(timing.CHECKPOINTS[0]), set[int]()
+        known = self._random.randrange(timing.CHECKPOINTS[0])
         while not _enough(result, deadline):
-            if result.pairs % CHECKED_OF == 0:
-                chosen = set(self._random.sample(range(result.pairs, result.pairs + CHECKED_OF), CHECKED))
             is_known = result.pairs == known
             if is_known:
                 self._bench.write(self._ready)
             case = self._ready if is_known else self._bench.write_new(self._ready)
-            self._pair(case, check=is_known or result.pairs in chosen)
-        for _ in range(COLD_PAIRS_FRESH if fresh else COLD_PAIRS):
-            self._cold_pair(self._bench.write_new(self._ready))
+            self._pair(case, check=is_known or self._random.random() < CHECKED)
+        cold = COLD_PAIRS_FRESH if fresh else COLD_PAIRS
+        checked = self._random.randrange(cold)
+        for number in range(cold):
+            self._cold_pair(self._bench.write_new(self._ready), check=number == checked)
 
     def _pair(self, case: Case, *, check: bool) -> None:
         """Candidate and baseline on the same content; every second time the baseline's twin too."""
@@ -57,15 +57,20 @@ class Pairs:
         spent, at_return = self._answers(sides, case, keep=check)
         self._result.add(spent[self._candidate], spent[baseline], spent.get(twin))
         if check:
-            label = self._result.workload.uuid
-            inspect(self._bench, self._candidate, self._slot, case, at_return, label, Stage.RECHECK)
-            self._result.checked += 1
+            self._check(case, at_return)
 
-    def _cold_pair(self, case: Case) -> None:
-        """The same with inputs and outputs in no cache; nothing but speed is looked at."""
+    def _cold_pair(self, case: Case, *, check: bool) -> None:
+        """The same with inputs and outputs in no cache."""
         baseline = self._bench.baselines[0]
-        spent, _ = self._answers([self._candidate, baseline], case, cold=True)
+        spent, at_return = self._answers([self._candidate, baseline], case, keep=check, cold=True)
         self._result.cold.append((spent[self._candidate], spent[baseline]))
+        if check:
+            self._check(case, at_return)
+
+    def _check(self, case: Case, at_return: dict[str, torch.Tensor]) -> None:
+        label = self._result.workload.uuid
+        inspect(self._bench, self._candidate, self._slot, case, at_return, label, Stage.RECHECK)
+        self._result.checked += 1
 
     def _answers(
         self, sides: list[Worker], case: Case, *, keep: bool = False, cold: bool = False

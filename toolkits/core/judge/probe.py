@@ -171,7 +171,7 @@ def _load(worker: Worker, sources: dict[str, str], timeout_s: float = 60.0) -> N
     solution = Solution(task="probe", toolkit="python", entry_point="main.py::run", sources=sources)
     with tempfile.TemporaryDirectory() as folder:
         write_sources(Path(folder), sources)
-        build = CompileResult(ok=True, solution=solution.id, toolkit="python", artifact=Path(folder))
+        build = CompileResult(ok=True, solution=solution.id, toolkit="python", loads_as="python", artifact=Path(folder))
         worker.load(solution, build, timeout_s)
 
 

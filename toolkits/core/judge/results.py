@@ -69,7 +69,7 @@ def _speed(timed: list[Timed]) -> dict[str, object]:
     worst = min(speedups, key=lambda uuid: speedups[uuid])
     cold = [measured.cold.ratio for measured in measurements if measured.cold]
     verdict = timing.verdict(mean, max(t.aa_factor() for t in timed))
-    doubtful = verdict is Verdict.FASTER and timing.centre([t.doubted() for t in timed]) <= 1.0
+    doubtful = verdict is Verdict.FASTER and timing.geometric_mean([t.doubted() for t in timed]).low <= 1.0
     short = [t.too_short() for t in timed]  # these look slower than they may be, never faster
     doubtful = doubtful or all(short) or (verdict is Verdict.SLOWER and any(short))
     if doubtful or any(t.clocks_disagree() for t in timed):

@@ -18,6 +18,8 @@ CLAIM_DOUBT = 0.25
 CLAIM_FLOOR_NS = 3_000
 """What the judge's clock cannot see at all."""
 CLAIM_LIE_NS, CLAIM_LIE = 200_000, 0.2
+IDLE_LIMIT_NS = 50_000
+"""CPU time between two calls that a waiting process cannot have used."""
 
 
 @dataclass
@@ -52,7 +54,7 @@ class Timed:
         return [b / (c + hidden_ns) for b, c in zip(*runs, strict=True)]
 
     def doubted(self) -> list[float]:
-        """The same if the candidate also needed all that its process used and its clock did not show."""
+        """The same if the candidate also needed what the judge's clock cannot rule out."""
         return self._ratios(self._hidden_ns())
 
     def too_short(self) -> bool:
@@ -65,13 +67,19 @@ class Timed:
 
     def _hidden_ns(self) -> float:
         """What the candidate may hide: the judge's clock knows it no better than this."""
-        return max(self.unclaimed_ns(), CLAIM_FLOOR_NS) if self.claims_hold() else CLAIM_SLACK_NS
+        return CLAIM_FLOOR_NS if self.claims_hold() else CLAIM_SLACK_NS
 
     def _times(self, spent: list[Spent]) -> list[float]:
-        """CPU times in ns: the workers' own clock where the judge's clock bears it out, else the judge's."""
-        if self.claims_hold():
-            return [_claimed_ns(s) for s in spent]
-        return [_seen_ns(s, self.asking_ns(self.baseline)) for s in spent]
+        """CPU times in ns: the worker's own clock where the judge's clock bears it out in that call, else the judge's.
+
+        What a candidate leaves unexplained in its usual call is added to all of them.
+        """
+        asking, idle = self.asking_ns(self.baseline), _usual_idle_ns(self.baseline)
+        usual = self.unclaimed_ns() if spent is not self.baseline else 0.0
+        added = usual if usual > CLAIM_FLOOR_NS else 0.0
+        claims = [_claimed_ns(s) + added for s in spent]
+        seen = [_seen_ns(s, asking) + _worked_before_ns(s, idle) for s in spent]
+        return [c if s - c <= _slack_ns(s) else s for c, s in zip(claims, seen, strict=True)]
 
     def _run_times(self, spent: list[Spent]) -> list[float]:
         return self._times([replace(s, plan=None) for s in spent])
@@ -100,7 +108,7 @@ class Timed:
         return max(self.asking_ns(plans) - self.asking_ns(others), 0.0) + max(idle[0] - idle[1], 0.0)
 
     def claims_hold(self) -> bool:
-        return self.unclaimed_ns() <= max(CLAIM_SLACK_NS, CLAIM_SLACK * self._outer_ns())
+        return self.unclaimed_ns() <= _slack_ns(self._outer_ns())
 
     def claims_lie(self) -> bool:
         """Whether the candidate used so much more than it claimed that its clock was tampered with or outlived."""
@@ -158,11 +166,7 @@ class Timed:
 
         On a busy machine going to sleep after an answer may itself take some ten microseconds, for both.
         """
-        own, usual = (
-            statistics.median(max(each.idle_ns for each in s.requests) for s in side)
-            for side in (self.candidate, self.baseline)
-        )
-        return own - usual
+        return _usual_idle_ns(self.candidate) - _usual_idle_ns(self.baseline)
 
     def clocks_disagree(self) -> bool:
         """Whether half of the calls show it: CPU time then proves nothing."""
@@ -205,6 +209,20 @@ class Timed:
             ratio=statistics.median(ratios),
             pairs=len(ratios),
         )
+
+
+def _slack_ns(seen_ns: float) -> float:
+    return max(CLAIM_SLACK_NS, CLAIM_SLACK * seen_ns)
+
+
+def _usual_idle_ns(spent: list[Spent]) -> float:
+    return statistics.median(max(each.idle_ns for each in s.requests) for s in spent)
+
+
+def _worked_before_ns(spent: Spent, usual_ns: float) -> float:
+    """CPU time before a call that going to sleep does not explain; between plan and run it is counted anyway."""
+    excess = spent.requests[0].idle_ns - usual_ns
+    return excess if excess > IDLE_LIMIT_NS else 0.0
 
 
 def _claimed_ns(spent: Spent) -> float:

@@ -59,7 +59,7 @@ class Worker:
             "op": "load",
             "loads_as": build.loads_as,
             "environment": build.environment,
-            "file": solution.entry_file,
+            "file": build.host or solution.entry_file,
             "function": solution.entry_function,
             "plan": solution.plan_function,
             "destination_passing_style": solution.destination_passing_style,

@@ -61,9 +61,12 @@ def parse(text: str) -> Profile:
         raise InvalidInput("the callgrind output is truncated: it has no `events` or no `totals` line")
     if header.get("positions", "line") != "line":
         raise InvalidInput("the callgrind output has instruction positions: record it with --dump-instr=no")
-    costs = _Reader(len(events)).read(text.splitlines())
-    totals = tuple(map(int, header["totals"].split()))
-    return Profile(header.get("cmd", ""), events, costs, dict(zip(events, _widened(totals, len(events)), strict=True)))
+    try:
+        costs = _Reader(len(events)).read(text.splitlines())
+        totals = _widened(tuple(map(int, header["totals"].split())), len(events))
+        return Profile(header.get("cmd", ""), events, costs, dict(zip(events, totals, strict=True)))
+    except (ValueError, KeyError, IndexError) as error:
+        raise InvalidInput(f"the callgrind output is damaged ({error}): copy it again or record it anew") from None
 
 
 def counts(profile: Profile) -> Counts:

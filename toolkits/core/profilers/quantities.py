@@ -1,5 +1,6 @@
 """Numbers as profilers print them, in any locale, and their units. Pure; knows no metric."""
 
+import math
 import re
 from collections.abc import Iterable
 
@@ -53,7 +54,8 @@ def number(text: str, comma: bool) -> float | None:
     plain = text.strip().translate(_SPACES)
     if not _PLAIN[comma].fullmatch(plain):
         return None
-    return float(plain.replace(".", "").replace(",", ".") if comma else plain.replace(",", ""))
+    value = float(plain.replace(".", "").replace(",", ".") if comma else plain.replace(",", ""))
+    return value if math.isfinite(value) else None
 
 
 def based(value: float, unit: str) -> tuple[float, str]:

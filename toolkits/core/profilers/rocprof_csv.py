@@ -3,6 +3,7 @@
 Columns are read by name, without regard to case and underscores: every generation spells them differently.
 """
 
+import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -207,7 +208,10 @@ def _number(row: Row, name: str) -> float:
     """Integers keep all their digits: time stamps have sixteen."""
     text = (row.get(name) or "").strip()
     try:
-        return int(text) if text.lstrip("-").isdigit() else float(text)
+        value = int(text) if text.lstrip("-").isdigit() else float(text)
+        if not math.isfinite(value):
+            raise ValueError
+        return value
     except ValueError:
         raise InvalidInput(
             f"column {name or 'Counter_Value'} holds {text[:40]!r}, which is no number with a decimal point: the table"

@@ -30,20 +30,24 @@ class Recording:
 def parse(text: str) -> Recording:
     """Every dispatch of every process in the file."""
     try:
-        document: Any = json.loads(text)
+        document: Any = json.loads(text, parse_constant=_refused)
     except (ValueError, RecursionError) as error:
         raise InvalidInput(NOT_WHOLE.format(str(error)[:80])) from None
     try:
         processes: list[dict[str, Any]] = list(document[ROOT])
         found = [dispatch for process in processes for dispatch in _process(process)]
         agents = {_handle(agent["id"]): agent for process in processes for agent in process["agents"]}
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise InvalidInput(UNKNOWN.format(str(error)[:80])) from None
     if not found:
         raise InvalidInput(EMPTY)
     agent = agents.get(found[0].agent, {})
     command = [str(word) for word in processes[0].get("metadata", {}).get("command", [])]
     return Recording(found, str(agent.get("product_name", "")), str(agent.get("name", "")), command)
+
+
+def _refused(word: str) -> float:
+    raise ValueError(f"{word} is no measurement")
 
 
 def _process(process: Mapping[str, Any]) -> Iterator[Dispatch]:
