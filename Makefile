@@ -12,7 +12,7 @@ demo: .venv/.core
 	$(BIN)/kernel-lab evolve $(TASK) --evaluations $(EVALUATIONS) --minutes $(MINUTES)
 
 test: .venv/.dev .tools/.node
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
 static: .venv/.dev
 	$(BIN)/ruff format --check .

@@ -3,8 +3,9 @@
 The whole record stays in the ledger and in the log file; nothing here may grow with the size of a kernel's output.
 """
 
+import re
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from pydantic import ConfigDict
 
@@ -12,6 +13,7 @@ from mcp_server.excerpts import clip, first_error, of_exception, place
 from mcp_server.ledger import EvaluationRow, JobRow
 from mcp_server.schema import (
     BenchmarkAnswer,
+    BuiltKernel,
     CompileAnswer,
     DiagnosticLine,
     JobAnswer,
@@ -31,8 +33,10 @@ from toolkits.core.schema import (
     Interval,
     Json,
     KernelProfile,
+    KernelReport,
     Lesson,
     Measurement,
+    Mode,
     ProfileReport,
     Solution,
     Stage,
@@ -47,6 +51,11 @@ MAX_ADVICE = 3
 MAX_HOT_LINES = 10
 MAX_KERNELS = 6
 MAX_CHANGES = 20
+MAX_BUILT = 8
+MAX_NOTES = 4
+MAX_MIX = 8
+_COUNT = re.compile(r"\d+ x |\d+ bytes|\d+ registers|\d+ back")
+"""What differs between architectures in one and the same note."""
 
 
 class AnyJobAnswer(JobAnswer):
@@ -63,7 +72,6 @@ ANSWERS: dict[JobKind, type[JobAnswer]] = {
 
 
 A = TypeVar("A", bound=JobAnswer)
-Mode = Literal["check", "full"]
 
 
 def of_job(row: JobRow) -> JobAnswer:
@@ -88,13 +96,13 @@ def _unfinished(row: JobRow) -> str:
     return f'{row.kind} job {row.id} is {row.state}: call get_result(id="{row.id}") to wait for it.'
 
 
-def compiled(job: str, solution: Solution, build: CompileResult, log_path: str) -> CompileAnswer:
+def compiled(job: str, sources: Mapping[str, str], build: CompileResult, log_path: str) -> CompileAnswer:
     warnings = sum(d.severity == "warning" for d in build.diagnostics)
     if build.ok:
         how = "found built" if build.cached else f"built in {build.build_ms:.0f} ms"
         summary = f"OK: {how} with {build.toolchain or build.toolkit}; {warnings} warnings."
     else:
-        summary = f"COMPILE_ERROR: {first_error(build.diagnostics, solution.sources) or clip(build.log, 300)}"
+        summary = f"COMPILE_ERROR: {first_error(build.diagnostics, sources) or clip(build.log, 300)}"
     return CompileAnswer(
         job=job,
         kind="compile",
@@ -102,11 +110,53 @@ def compiled(job: str, solution: Solution, build: CompileResult, log_path: str) 
         summary=summary,
         ok=build.ok,
         solution=build.solution,
+        kernels=_built_kernels(build.kernels),
+        more_kernels=max(len(build.kernels) - MAX_BUILT, 0),
+        not_timed=build.not_timed,
         diagnostics=diagnostic_lines(build.diagnostics),
         log_path=log_path,
         cached=build.cached,
         build_ms=round(build.build_ms, 1),
     )
+
+
+def _built_kernels(reports: Sequence[KernelReport]) -> list[BuiltKernel]:
+    """Each note once: what holds for one architecture mostly holds for the next."""
+    told: set[str] = set()
+    lines: list[BuiltKernel] = []
+    for report in reports[:MAX_BUILT]:
+        fresh = {_COUNT.sub("", note): note for note in report.notes}
+        notes = [note for what, note in fresh.items() if what not in told][:MAX_NOTES]
+        told.update(fresh)
+        lines.append(_built_kernel(report, notes))
+    return lines
+
+
+def _built_kernel(report: KernelReport, notes: Sequence[str]) -> BuiltKernel:
+    counted = list(report.instructions.items())
+    known = {name: value for name, value in report if name in BuiltKernel.model_fields}
+    known |= {
+        "name": gpu_verdict.short(report.name, 60),
+        "more_registers": _named_counts(a=report.accumulation_registers, s=report.scalar_registers),
+        "spills": _spills(report),
+        "shared_bytes": None
+        if report.shared_bytes is None
+        else report.shared_bytes + (report.dynamic_shared_bytes or 0),
+        "instructions": " ".join(f"{kind}:{number}" for kind, number in counted[:MAX_MIX]),
+        "peak": f"{report.peak_registers} at {report.peak_line}".removesuffix(" at ") if report.peak_registers else "",
+        "notes": [clip(note, 300) for note in notes],
+    }
+    return BuiltKernel.model_validate(known)
+
+
+def _named_counts(**counts: int | None) -> str:
+    return " ".join(f"{number}{name}" for name, number in counts.items() if number is not None)
+
+
+def _spills(report: KernelReport) -> str:
+    if report.spill_stores_bytes or report.spill_loads_bytes:
+        return f"{report.spill_stores_bytes}/{report.spill_loads_bytes} B"
+    return f"{report.spilled_registers}" if report.spilled_registers else ""
 
 
 def not_compiled(task: Task, solution: Solution, build: CompileResult, mode: Mode, baseline: str) -> BenchmarkResult:
@@ -121,6 +171,21 @@ def not_compiled(task: Task, solution: Solution, build: CompileResult, mode: Mod
         cause=Cause.COMPILE_ERROR,
         detail=first_error(build.diagnostics, solution.sources) or clip(build.log, MAX_DETAIL),
         hint=Cause.COMPILE_ERROR.hint,
+        diagnostics=build.diagnostics,
+    )
+
+
+def not_run(task: Task, solution: Solution, build: CompileResult, mode: Mode, baseline: str) -> BenchmarkResult:
+    """A candidate that builds, for a device that this machine has not: neither good nor bad."""
+    return BenchmarkResult(
+        task=task.name,
+        solution=solution.id,
+        mode=mode,
+        status=Status.SKIPPED,
+        stage=Stage.LOAD,
+        baseline=baseline,
+        detail=build.not_timed,
+        not_timed=build.not_timed,
         diagnostics=build.diagnostics,
     )
 
@@ -178,6 +243,7 @@ def judged(job: str, result: BenchmarkResult, evaluation: str = "") -> Benchmark
         workloads=[workload_line(m) for m in result.measurements[:MAX_WORKLOADS]],
         more_workloads=max(len(result.measurements) - MAX_WORKLOADS, 0),
         diagnostics=diagnostic_lines(result.diagnostics),
+        findings=result.findings,
         log_path=result.log_path,
     )
 
@@ -228,8 +294,11 @@ def headline(result: BenchmarkResult) -> str:
         cause = f" ({result.cause})" if result.cause else ""
         hint = f" Hint: {clip(result.hint, 200)}" if result.hint else ""
         return f"{result.status} at {result.stage}{where}{cause}: {clip(result.detail, 400)}{hint}"
+    if result.mode == "sanitize":
+        return f"PASSED: nothing found in {result.rounds} rounds under {result.detail}; no value was compared or timed."
     if result.speedup is None:
-        return f"PASSED: correct in {result.rounds} rounds; mode {result.mode} does not time."
+        timed = f"not timed: {result.not_timed}" if result.not_timed else f"mode {result.mode} does not time"
+        return f"PASSED: correct in {result.rounds} rounds; {timed}."
     worst = f"{result.worst:.3g}x on {result.worst_workload}"
     partial = f" asked for, of the task's {result.of_task}" if result.partial else ""
     run_only = f" plan included, {ratio(result.run_only)} run only," if result.run_only else ""

@@ -7,18 +7,31 @@ from typing import Annotated
 import typer
 
 from mcp_server.cli_verbs import AsJson, Task, done, settings_of, show
-from mcp_server.experiment import Mode
 from mcp_server.jobs import ENDED
 from mcp_server.schema import BenchmarkAnswer, CompileAnswer, JobAnswer
 from toolkits.core.errors import LabError
-from toolkits.core.schema import Status
+from toolkits.core.schema import Mode, Status
 
 Folder = Annotated[str, typer.Argument(help="Folder of a solution, or its name in the task.", show_default=False)]
 
 
-def compile(context: typer.Context, task: Task, path: Folder, json: AsJson = False) -> None:
-    """Build a solution; show the compiler's diagnostics."""
-    _end(done(context, lambda lab, caller, report: lab.compile(caller, task, path, None, report)), json)
+def compile(
+    context: typer.Context,
+    what: Annotated[
+        list[str],
+        typer.Argument(help="TASK PATH, or a .cu file or a folder of them, of no task.", show_default=False),
+    ],
+    target: Annotated[
+        list[str] | None, typer.Option(help="GPU architecture such as sm_90a or gfx942; may be repeated.")
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Build a solution; show the compiler's diagnostics, and what it made of each GPU kernel."""
+    if len(what) > 2:
+        raise typer.BadParameter("give TASK and PATH, or one file or folder of no task")
+    task, path = what if len(what) == 2 else ("", what[0])
+    targets = target or []  # an option that is not given is None here
+    _end(done(context, lambda lab, caller, report: lab.compile(caller, task, path, None, report, targets)), json)
 
 
 def benchmark(
@@ -26,13 +39,16 @@ def benchmark(
     task: Task,
     path: Folder,
     check: Annotated[bool, typer.Option("--check", help="Correctness only.")] = False,
+    sanitize: Annotated[bool, typer.Option("--sanitize", help="Look for memory errors, races, overflow.")] = False,
     baseline: Annotated[str, typer.Option(help="Solution to compare with; else the task's first baseline.")] = "",
     fresh: Annotated[bool, typer.Option("--fresh", help="Draw all inputs anew.")] = False,
     workload: Annotated[list[str] | None, typer.Option(help="Time only this one; may be repeated.")] = None,
     json: AsJson = False,
 ) -> None:
     """Check a solution, time it against the baseline, record the result. Runs to the end."""
-    mode: Mode = "check" if check else "full"
+    if check and sanitize:
+        raise typer.BadParameter("give --check or --sanitize: one compares values, the other looks for defects")
+    mode: Mode = "sanitize" if sanitize else "check" if check else "full"
     chosen = workload or None  # an option that is not given is an empty list here
     _end(
         done(

@@ -9,13 +9,13 @@ from rich.table import Table
 from rich.text import Text
 
 from mcp_server.jobs import Report
-from mcp_server.schema import BenchmarkAnswer, HistoryAnswer, LessonsAnswer, TaskList, WorkloadLine
+from mcp_server.schema import BenchmarkAnswer, CompileAnswer, HistoryAnswer, LessonsAnswer, TaskList, WorkloadLine
 from mcp_server.texts import share_of_device, text_of
 from mcp_server.wire import slim, visible
 from toolkits.core.schema import Record
 
 WIDTH = 100
-PROSE = ("title", "variants", "what", "title and symptom")
+PROSE = ("title", "variants", "what", "title and symptom", "kernel", "instructions")
 """Columns that may break lines; names, ids and figures are copied by hand and stay whole."""
 BODY_KEYS = ("status", "verdict", "speedup", "cause", "variant", "parameters", "outcome", "diagnosis", "note", "title")
 """What a line of history shows of an event; --json shows all."""
@@ -33,6 +33,8 @@ def show(answer: Record) -> None:
             console.print(_tasks(answer))
         case BenchmarkAnswer(workloads=[_, *_]):
             _benchmark(console, answer)
+        case CompileAnswer(kernels=[_, *_]):
+            _built(console, answer)
         case HistoryAnswer(events=[_, *_]):
             console.print(_history(answer))
         case LessonsAnswer(lessons=[_, _, *_]):
@@ -90,6 +92,29 @@ def _benchmark(console: Console, answer: BenchmarkAnswer) -> None:
         )
     console.print(table)
     console.print(Text(text_of(answer.model_copy(update={"workloads": []}))), soft_wrap=True)
+
+
+def _built(console: Console, answer: CompileAnswer) -> None:
+    table = _table("kernel", "target", "regs", "spills", "stack B", "shared B", "occupancy", "limit", "instructions")
+    for k in answer.kernels:
+        at = f" @{k.threads}" if k.threads else ""
+        table.add_row(
+            Text(visible(k.name)),
+            k.target,
+            " ".join(filter(None, (_number(k.registers), k.more_registers))),
+            k.spills,
+            _number(k.stack_bytes),
+            _number(k.shared_bytes),
+            "" if k.occupancy is None else f"{k.occupancy:.0%}{at}",
+            k.occupancy_limit,
+            Text(k.instructions),
+        )
+    console.print(table)
+    for k in answer.kernels:
+        notes = [*([f"most registers alive: {k.peak}"] if k.peak else []), *k.notes]
+        for note in notes:
+            console.print(Text(visible(f"{k.name} {k.target}: {note}")), soft_wrap=True)
+    console.print(Text(text_of(answer.model_copy(update={"kernels": []}))), soft_wrap=True)
 
 
 def _plan_cells(w: WorkloadLine) -> list[str]:

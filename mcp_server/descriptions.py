@@ -3,10 +3,12 @@
 from pathlib import Path
 
 from mcp_server.schema import SolutionLine, TaskDescription, TaskLine
+from toolkits.core.opencl_launch import opencl_signature
 from toolkits.core.schema import Check, Distribution, Solution, Task
 from toolkits.core.signature import (
     c_plan_signature,
     c_signature,
+    device_signature,
     python_plan_signature,
     python_signature,
     tensor_lines,
@@ -31,6 +33,8 @@ def described(task: Task, solutions: list[SolutionLine]) -> TaskDescription:
         title=task.title,
         description=task.description,
         c_signature=c_signature(task, "run"),
+        cuda_signature=device_signature(task, "cuda", "run", "run"),
+        opencl_signature=opencl_signature(task, "run"),
         python_signature=python_signature(task),
         plan=_plan(task),
         c_plan_signatures=[c_plan_signature(task, "plan"), c_signature(task, "run", planned=True)] if task.plan else [],

@@ -4,14 +4,11 @@ import json
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from mcp_server.workspace import Workspace
 from toolkits.core.errors import LabError
 from toolkits.core.judge.request import selection
-from toolkits.core.schema import BenchmarkResult, Json, Solution, Task, Workload
-
-Mode = Literal["check", "full"]
+from toolkits.core.schema import BenchmarkResult, Json, Mode, Solution, Task, Workload
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,11 @@ def read_solution(folder: Path, task: str) -> Solution:
     return record(Solution, values | {"sources": _sources(folder)}, str(file))
 
 
+def read_loose(path: Path) -> dict[str, str]:
+    """A source file, or all text files of a folder, that belong to no task."""
+    return _sources(path) if path.is_dir() else {_source_name(path.name, path.parent): _source_text(path)}
+
+
 def write_solution(solution: Solution, folder: Path) -> None:
     """Write what `read_solution` reads back to the same content."""
     for name, text in solution.sources.items():

@@ -4,11 +4,14 @@ import asyncio
 import logging
 
 from mcp_server.jobs import Say
+from toolkits.core import crashes
 from toolkits.core.device import lease
 from toolkits.core.errors import HarnessError
 from toolkits.core.judge.client import Judge
 from toolkits.core.judge.request import EvaluationRequest
 from toolkits.core.schema import BenchmarkResult
+
+EXPLANATION_LIMIT_S = 20.0
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +52,7 @@ class Judging:
         say("waiting for the device", 0)
         async with lease("cpu"):
             try:
-                return await self._twice(request, say)
+                return await _explained(await self._twice(request, say), request, say)
             except asyncio.CancelledError:
                 self.warm_up()  # if the one that was at work had to be killed, whoever comes next wants another
                 raise
@@ -60,3 +63,18 @@ class Judging:
         except HarnessError as error:
             log.warning("judging again after a failure of the lab: %s", error)
         return await self._judge.evaluate(request, say)
+
+
+async def _explained(result: BenchmarkResult, request: EvaluationRequest, say: Say) -> BenchmarkResult:
+    """A candidate that died by a signal dies once more under a debugger, and the detail says where."""
+    build = request.candidate_build
+    if not result.cause.startswith("signal_") or not build.artifact:
+        return result
+    say("asking a debugger", 0)
+    builds = build.artifact.parent.parent
+    try:
+        async with asyncio.timeout(EXPLANATION_LIMIT_S):
+            why = await crashes.explained(request.task, request.candidate, builds, result.workload)
+    except TimeoutError:
+        return result
+    return result.model_copy(update={"detail": f"{result.detail}\n{why}"}) if why else result

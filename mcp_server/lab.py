@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from mcp_server import answers, reports
-from mcp_server.building import built, built_baseline
+from mcp_server import answers, reports, sanitizing
+from mcp_server.building import built, built_baseline, looked_at
 from mcp_server.callers import Caller, Callers
 from mcp_server.catalogue import Catalogue
-from mcp_server.experiment import Experiment, Mode
+from mcp_server.experiment import Experiment
 from mcp_server.jobs import Jobs, Report, Say, Work
 from mcp_server.judging import Judging
 from mcp_server.schema import BenchmarkAnswer, CompileAnswer, JobAnswer, JobKind, ProfileAnswer, RunAnswer
@@ -21,8 +21,8 @@ from toolkits.core.advice import advice
 from toolkits.core.errors import HarnessError, InvalidInput, LabError, NotInWorkspace
 from toolkits.core.judge.completeness import accounted
 from toolkits.core.judge.request import EvaluationRequest, selection
-from toolkits.core.schema import BenchmarkResult, CompileResult, Json, ProfileReport, Solution, Task, Workload
-from toolkits.core.toolkit import get_toolkit
+from toolkits.core.schema import BenchmarkResult, CompileResult, Json, Mode, ProfileReport, Solution, Task, Workload
+from toolkits.core.toolkit import get_toolkit, looking_at
 
 WAIT_S = 45.0
 """Default wait of a call; long work goes on after it."""
@@ -54,20 +54,41 @@ class Lab(Catalogue):
     # --- compile ----------------------------------------------------------------------------------------------------
 
     async def compile(
-        self, caller: Caller, task: str, path: str, wait_s: float | None = WAIT_S, report: Report | None = None
+        self,
+        caller: Caller,
+        task: str,
+        path: str,
+        wait_s: float | None = WAIT_S,
+        report: Report | None = None,
+        targets: Sequence[str] = (),
     ) -> CompileAnswer:
-        """Build a solution; the compiler's answer."""
-        wanted = self.workspace.task(task)
-        solution = self.workspace.solution(wanted, path, caller.worktree)
-        get_toolkit(solution.toolkit)
-        key = (wanted.content_hash, solution.id)
-        job = self._start(caller, "compile", key, {"task": task, "path": path}, partial(self._built, wanted, solution))
+        """Build a solution, or without a task report on GPU sources; the compiler's answer."""
+        request: Json = {"task": task, "path": path, "targets": list(targets)}
+        if task:
+            wanted = self.workspace.task(task)
+            solution = self.workspace.solution(wanted, path, caller.worktree)
+            if targets:
+                solution = solution.model_copy(update={"targets": list(targets)})
+            get_toolkit(solution.toolkit)
+            key = (wanted.content_hash, solution.id)
+            work = partial(self._built, wanted, solution)
+        else:
+            sources = self.workspace.loose(path, caller.worktree)
+            looking_at(sources)
+            key = (json.dumps(sources, sort_keys=True), *targets)
+            work = partial(self._looked_at, sources, list(targets))
+        job = self._start(caller, "compile", key, request, work)
         return answers.of_kind(CompileAnswer, await self.jobs.wait(job, wait_s, report))
 
     async def _built(self, task: Task, solution: Solution, job: str, say: Say) -> Json:
         say("compiling", 0)
         build = await built(task, solution, self.workspace.builds)
-        return _stored(answers.compiled(job, solution, build, self._write_log(job, build)))
+        return _stored(answers.compiled(job, solution.sources, build, self._write_log(job, build)))
+
+    async def _looked_at(self, sources: dict[str, str], targets: list[str], job: str, say: Say) -> Json:
+        say("compiling", 0)
+        build = await looked_at(sources, targets, self.workspace.builds)
+        return _stored(answers.compiled(job, sources, build, self._write_log(job, build)))
 
     # --- benchmark --------------------------------------------------------------------------------------------------
 
@@ -128,7 +149,9 @@ class Lab(Catalogue):
         say("compiling", 0)
         try:
             build = await built(task, solution, self.workspace.builds)
-            if build.ok:
+            if build.ok and build.artifact is None:
+                result = answers.not_run(task, solution, build, experiment.mode, against)
+            elif build.ok:
                 result = await self._judged(experiment, build, say)
             else:
                 result = answers.not_compiled(task, solution, build, experiment.mode, against)
@@ -140,6 +163,8 @@ class Lab(Catalogue):
         return result.model_copy(update={"log_path": self._write_log(job, build, result)})
 
     async def _judged(self, experiment: Experiment, build: CompileResult, say: Say) -> BenchmarkResult:
+        if experiment.mode == "sanitize":
+            return await sanitizing.sanitized(experiment, self.workspace.builds, say)
         task, solution, name = experiment.task, experiment.solution, experiment.baseline_name
         request = EvaluationRequest(
             task=task,
@@ -148,7 +173,7 @@ class Lab(Catalogue):
             baseline=experiment.baseline,
             baseline_name=name,
             baseline_build=await built_baseline(task, experiment.baseline, name, self.workspace.builds),
-            mode=experiment.mode,
+            mode="check" if experiment.mode == "check" else "full",
             fresh=experiment.fresh,
             workloads=experiment.workloads,
         )
@@ -262,7 +287,8 @@ class Lab(Catalogue):
     def _write_log(self, job: str, build: CompileResult | None, result: BenchmarkResult | None = None) -> str:
         """The whole compiler output, and the whole result as JSON, for whoever wants more than the answer."""
         path = self.workspace.log_path(job)
-        parts = [" ".join(build.command), build.log] if build else []
+        kernels = [kernel.model_dump_json(exclude_defaults=True) for kernel in build.kernels] if build else []
+        parts = [" ".join(build.command), build.log, *kernels] if build else []
         parts += [result.model_dump_json(indent=1)] if result else []
         path.write_text("\n".join(part for part in parts if part) + "\n", encoding="utf-8")
         return str(path)
@@ -271,8 +297,8 @@ class Lab(Catalogue):
 def _chosen(task: Task, mode: Mode, workloads: Sequence[str] | None) -> tuple[str, ...] | None:
     """The selection in the task's order; naming every workload is no selection."""
     chosen = selection(task, workloads)
-    if workloads is not None and mode == "check":
-        raise InvalidInput("mode 'check' times no workload: leave out `workloads`, or use mode 'full'")
+    if workloads is not None and mode != "full":
+        raise InvalidInput(f"mode {mode!r} times no workload: leave out `workloads`, or use mode 'full'")
     return None if len(chosen) == len(task.workloads) else tuple(workload.uuid for workload in chosen)
 
 

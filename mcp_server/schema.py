@@ -2,7 +2,18 @@
 
 from typing import Literal
 
-from toolkits.core.schema import Device, HotLine, Interval, Json, Lesson, Record, Status, Tunable, Verdict
+from toolkits.core.schema import (
+    Device,
+    HotLine,
+    Interval,
+    Json,
+    Lesson,
+    Record,
+    SanitizerFinding,
+    Status,
+    Tunable,
+    Verdict,
+)
 
 JobState = Literal["queued", "running", "done", "failed", "cancelled"]
 JobKind = Literal["compile", "benchmark", "profile"]
@@ -40,6 +51,11 @@ class TaskDescription(Record):
     description: str
     c_signature: str
     """The function that a `cpp` solution defines."""
+    cuda_signature: str = ""
+    """The host function of a `cuda` solution: pointers are the device's; in `hip` the stream is a hipStream_t."""
+    opencl_signature: str = ""
+    """The kernel of an `opencl` solution, whose solution.yaml says `launch: [{kernel: run, global_size: ["64*rows"],
+    local_size: ["64"]}]`: expressions over axes and tunables."""
     python_signature: str
     """The function that a `python` solution defines; outputs are preallocated and passed last."""
     plan: str = ""
@@ -78,9 +94,43 @@ class DiagnosticLine(Record):
     message: str
 
 
+class BuiltKernel(Record):
+    """What a compiler made of one GPU kernel for one architecture; what is absent it does not tell."""
+
+    name: str
+    target: str
+    registers: int | None = None
+    """Vector registers a thread."""
+    more_registers: str = ""
+    """AMD's accumulation and scalar registers."""
+    spills: str = ""
+    """Registers that did not fit: bytes stored and loaded a thread, or their number."""
+    stack_bytes: int | None = None
+    """Local memory (scratch) a thread."""
+    shared_bytes: int | None = None
+    """Shared memory (LDS) a block, static and what the launch adds."""
+    threads: int | None = None
+    """Of the block that the occupancy is for."""
+    occupancy: float | None = None
+    """Resident warps of what the hardware holds, 0 to 1."""
+    occupancy_limit: str = ""
+    instructions: str = ""
+    """How often each notable kind stands in the machine code."""
+    peak: str = ""
+    """Most registers alive at once, and where."""
+    notes: list[str] = []
+    """What stands out, worst first; what was said of an earlier kernel is not repeated."""
+
+
 class CompileAnswer(JobAnswer):
     ok: bool | None = None
     solution: str = ""
+    kernels: list[BuiltKernel] = []
+    """GPU kernels, one an architecture each."""
+    more_kernels: int = 0
+    """Beyond those listed; the log has them."""
+    not_timed: str = ""
+    """Why this machine checks the build at most and never times it."""
     diagnostics: list[DiagnosticLine] = []
     log_path: str = ""
     cached: bool = False
@@ -142,6 +192,8 @@ class BenchmarkAnswer(JobAnswer):
     more_workloads: int = 0
     """Beyond those listed; the log has them."""
     diagnostics: list[DiagnosticLine] = []
+    findings: list[SanitizerFinding] = []
+    """Of mode "sanitize": the first three; the log has them all."""
     log_path: str = ""
 
 

@@ -1,7 +1,7 @@
 """The tools. Each is a signature, a docstring and one call; what they do is in lab.py and catalogue.py."""
 
 from importlib.metadata import version
-from typing import Annotated, Literal
+from typing import Annotated
 
 from mcp.server import MCPServer
 from mcp.server.auth.middleware.auth_context import get_access_token
@@ -31,9 +31,16 @@ from mcp_server.schema import (
 )
 from mcp_server.tooling import READ, START, WORK, reporter, shown, tool
 from toolkits.core.errors import LabError
-from toolkits.core.schema import Lesson
+from toolkits.core.schema import Lesson, Mode
 
 TaskName = Annotated[str, Field(description="Name of a task, from list_tasks.")]
+AnyTask = Annotated[
+    str, Field(description="Name of a task; empty: `path` is a .cu file or a folder of them, of no task.")
+]
+Targets = Annotated[
+    tuple[str, ...],
+    Field(description="GPU architectures, such as sm_90a, sm_100a, gfx942; none: the solution's or the toolkit's own."),
+]
 Path = Annotated[
     str,
     Field(
@@ -97,19 +104,20 @@ class Tools:
         self._lab = lab
 
     async def compile(
-        self, task: TaskName, path: Path, context: Context, wait_s: WaitS = 45
+        self, path: Path, context: Context, task: AnyTask = "", targets: Targets = (), wait_s: WaitS = 45
     ) -> Annotated[CallToolResult, CompileAnswer]:
         """Build a solution without running it. Gives the compiler's diagnostics, the first error first.
 
-        Builds are cached by content, so asking again is free."""
-        return shown(await self._lab.compile(self._caller(), task, path, wait_s, reporter(context)))
+        GPU kernels are also reported on, for each target: registers, spills, shared memory, occupancy, machine code,
+        launches that would fail. Builds are cached by content, so asking again is free."""
+        return shown(await self._lab.compile(self._caller(), task, path, wait_s, reporter(context), targets))
 
     async def benchmark(
         self,
         task: TaskName,
         path: Path,
         context: Context,
-        mode: Literal["check", "full"] = "full",
+        mode: Mode = "full",
         baseline: Baseline = "",
         fresh: Fresh = False,
         workloads: Workloads = None,
@@ -117,7 +125,8 @@ class Tools:
     ) -> Annotated[CallToolResult, BenchmarkAnswer]:
         """Build a solution, check it against the reference on secret inputs, time it against the baseline, record it.
 
-        mode "check" stops after correctness; "full" also times every workload in interleaved pairs with the baseline.
+        mode "check" stops after correctness; "full" also times every workload in interleaved pairs with the baseline;
+        "sanitize" looks for memory errors, races and undefined behaviour (cpp, opencl), and compares and times nothing.
         Failure is a result: status, stage, cause code, worst element, hint. The speedup has a 99 % interval, and
         verdict is faster, slower, tie or inconclusive. Not done within wait_s: call get_result with `job`."""
         return shown(

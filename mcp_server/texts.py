@@ -6,6 +6,7 @@ import re
 from mcp_server.answers import ratio
 from mcp_server.schema import (
     BenchmarkAnswer,
+    BuiltKernel,
     CompileAnswer,
     DevicesAnswer,
     DiagnosticLine,
@@ -25,9 +26,9 @@ from mcp_server.schema import (
     WorkloadLine,
 )
 from mcp_server.wire import visible
-from toolkits.core.schema import Record, Speeds
+from toolkits.core.schema import Record, SanitizerFinding, Speeds
 
-_LIKE_OURS = re.compile(r"\n(?=\w[\w ]*[:,])")
+_LIKE_OURS = re.compile(r"\n(?=(?:\w+|raw report)[:,])")
 MAX_TEXT = 9_500
 """Clients cut a text at about 10 000 characters, in its middle."""
 
@@ -84,6 +85,7 @@ def _benchmark(answer: BenchmarkAnswer) -> list[str]:
         *(f"warning: {warning}" for warning in answer.warnings),
         *(f"advice: {line}" for line in answer.advice),
         *map(_diagnostic, answer.diagnostics),
+        *map(_finding, answer.findings),
         *_about(answer),
         _named("baseline", answer.baseline),
         _named("evaluation", answer.evaluation),
@@ -91,13 +93,45 @@ def _benchmark(answer: BenchmarkAnswer) -> list[str]:
     ]
 
 
+def _finding(one: SanitizerFinding) -> str:
+    where = f"{one.file}:{one.line}" if one.line else one.file or "an unknown place"
+    access = f" {one.access} of {one.bytes} bytes at {one.address}" if one.bytes and one.access else ""
+    return f"  {where} {one.kind} in {one.function} ({one.tool}){access}: {one.detail}"
+
+
 def _compiled(answer: CompileAnswer) -> list[str]:
     return [
         _told(answer.summary),
         *map(_diagnostic, answer.diagnostics),
+        *(line for kernel in answer.kernels for line in _built_kernel(kernel)),
+        f"  and {answer.more_kernels} more kernels in the log" if answer.more_kernels else "",
+        _named("not timed", answer.not_timed),
         *_about(answer),
         _named("log", answer.log_path),
     ]
+
+
+def _built_kernel(kernel: BuiltKernel) -> list[str]:
+    facts = [
+        f"{kernel.registers} registers" if kernel.registers is not None else "",
+        kernel.more_registers,
+        f"spills {kernel.spills}" if kernel.spills else "",
+        f"stack {kernel.stack_bytes} B" if kernel.stack_bytes else "",
+        f"shared {kernel.shared_bytes} B" if kernel.shared_bytes else "",
+        occupancy_of(kernel),
+        kernel.instructions,
+        f"peak {kernel.peak}" if kernel.peak else "",
+    ]
+    head = f"  {kernel.name} {kernel.target}: {', '.join(filter(None, facts))}"
+    return [head, *(f"    {note}" for note in kernel.notes)]
+
+
+def occupancy_of(kernel: BuiltKernel) -> str:
+    """Such as `occupancy 50% at 256 threads (registers)`."""
+    if kernel.occupancy is None:
+        return ""
+    at = f" at {kernel.threads} threads" if kernel.threads else ""
+    return f"occupancy {kernel.occupancy:.0%}{at}{f' ({kernel.occupancy_limit})' if kernel.occupancy_limit else ''}"
 
 
 def _told(text: str) -> str:
@@ -154,7 +188,7 @@ def _profile(answer: ProfileAnswer) -> list[str]:
         *(f"  {change}" for change in answer.changes),
         *(f"  {h.share:.0%} {h.file}:{h.line} {h.source.strip()}" for h in answer.hot_lines),
         *(f"advice: {line}" for line in answer.advice),
-        *(f"lesson {line.slug}: {line.title}" for line in answer.lessons),
+        *(f"lesson {line.slug}: {line.title}. {line.symptom}" for line in answer.lessons),
         *answer.notes,
         f"profiled {answer.target} with {answer.tool} (job {answer.job})" if answer.tool else "",
         _named("raw report", answer.raw_report),
@@ -165,8 +199,8 @@ def _on_device(answer: ProfileAnswer) -> str:
     if answer.launches is None:
         return ""
     busy = f", busy {answer.busy_share:.0%} of the time between them" if answer.busy_share is not None else ""
-    where = f" on {' '.join(part for part in (answer.device, answer.architecture) if part)}" if answer.device else ""
-    return f"{answer.launches} launches{where}{busy}"
+    where = " ".join(part for part in (answer.device, answer.architecture) if part)
+    return f"{answer.launches} launches{' on ' if where else ''}{where}{busy}"
 
 
 def _kernel(line: KernelLine) -> str:
@@ -205,6 +239,8 @@ def _description(task: TaskDescription) -> list[str]:
         task.description.strip(),
         "",
         f"C++: {task.c_signature}",
+        f"CUDA (HIP: hipStream_t): {task.cuda_signature}",
+        f"OpenCL: {task.opencl_signature}",
         f"Python: {task.python_signature}",
         _named("plan step", task.plan),
         *(f"C++ with a plan: {signature}" for signature in task.c_plan_signatures),

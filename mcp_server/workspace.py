@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
-from mcp_server.folders import SOLUTION_FILE, read_solution, read_task, write_solution
+from mcp_server.folders import SOLUTION_FILE, read_loose, read_solution, read_task, write_solution
 from toolkits.core.errors import HarnessError, InvalidInput, NotInWorkspace
 from toolkits.core.schema import Solution, Task
 
@@ -64,6 +64,13 @@ class Workspace:
         if not folder.is_dir():
             raise InvalidInput(f"{folder} is a file: give the folder that holds it and its {SOLUTION_FILE}")
         return read_solution(folder, task.name)
+
+    def loose(self, path: str, base: Path | None = None) -> dict[str, str]:
+        """Sources that belong to no task: a file, or a folder of them."""
+        found = self.resolve(path, base)
+        if not found.exists():
+            raise NotInWorkspace(f"no file or folder {found}")
+        return read_loose(found)
 
     def store(self, solution: Solution) -> Path:
         """Keep a solution under its content hash for ever, in a form that can be benchmarked by path."""

@@ -51,7 +51,7 @@ class Evaluation(Record):
     """`final`: one more session of a leading candidate, to choose between the leaders."""
     team: int
     solution: str
-    mode: Literal["check", "full"]
+    mode: Literal["check", "full", "sanitize"]
     status: Status
     verdict: Verdict | None = None
     speedup: Interval | None = None

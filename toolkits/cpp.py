@@ -15,10 +15,14 @@ from toolkits.core.signature import c_header, c_plan_signature, c_signature, pla
 from toolkits.core.toolkit import Purpose, Toolkit
 
 DEFAULT_FLAGS = ("-O3", "-march=native", "-std=c++20", "-fopenmp", "-fno-math-errno", "-fno-trapping-math")
+WATCHED = ("-O1", "-g", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls")
 PURPOSE_FLAGS: Mapping[Purpose, tuple[str, ...]] = {
     "run": (),
     # Last, so that they win: valgrind executes no AVX-512.
     "profile": ("-march=x86-64-v3", "-mno-avx512f", "-g"),
+    "debug": ("-O0", "-g"),
+    "sanitize": (*WATCHED, "-fsanitize=address,undefined", "-fsanitize-recover=address,undefined"),
+    "races": (*WATCHED, "-O0", "-fsanitize=thread"),
 }
 LINK_FLAGS = ("-shared", "-fPIC", "-Wl,--no-undefined", "-fdiagnostics-color=never")
 COMPILE_LIMIT_S = 60.0

@@ -33,7 +33,7 @@ class PythonToolkit:
         if found := find(folder):
             return found
         started = time.monotonic()
-        diagnostics = _check(task, solution)
+        diagnostics = check_sources(task, solution)
         ok = not any(diagnostic.severity == "error" for diagnostic in diagnostics)
         with work_folder(builds) as work:
             write_sources(work / SOURCES, solution.sources)
@@ -50,7 +50,7 @@ class PythonToolkit:
             return keep(work, folder, result)
 
 
-def _check(task: Task, solution: Solution) -> list[Diagnostic]:
+def check_sources(task: Task, solution: Solution) -> list[Diagnostic]:
     """Errors of every file, then of the entry function, then warnings."""
     errors: list[Diagnostic] = []
     cautions: list[Diagnostic] = []

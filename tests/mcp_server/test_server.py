@@ -170,7 +170,7 @@ async def test_work_that_is_not_done_in_time_gives_its_job_and_progress(client: 
         ("benchmark", {"task": "scale", "path": "/etc"}, "outside the allowed folders"),
         ("benchmark", {"task": "scale", "path": "naiv"}, "did you mean 'naive'"),
         ("benchmark", {"task": "scale", "path": "naive", "baseline": "fast"}, "no folder"),
-        ("benchmark", {"task": "scale", "path": "naive", "mode": "quick"}, "'check' or 'full'"),
+        ("benchmark", {"task": "scale", "path": "naive", "mode": "quick"}, "'check', 'full' or 'sanitize'"),
         (
             "benchmark",
             {"task": "scale", "path": "naive", "tresh": 1},

@@ -72,6 +72,7 @@ SCENARIOS = {
     "leaves": Scenario(BROKEN, "exit_early", _python("os._exit(0)")),
     "wild": Scenario(BROKEN, "signal_11", "*(volatile float*)8 = 0;"),
     "too_far": Scenario(BROKEN, "out_of_bounds_write", RIGHT.replace("i < n", "i <= n")),
+    "unsafe": Scenario(BROKEN, "sanitizer", RIGHT + " int k = 2147483647; y[0] = k + int(n);", "sanitize"),
     "greedy": Scenario(BROKEN, "oom", _python("torch.empty(1 << 42)")),
     "endless": Scenario(Status.TIMEOUT, "time_limit", "for (volatile int go = 1; go;) {}"),
     "remembers": Scenario(HACK, "stale_content", _python(MEMO, "memo = {}"), mode="full"),

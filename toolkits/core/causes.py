@@ -75,6 +75,11 @@ class Cause(StrEnum):
         "use less scratch memory, give it back before returning, and keep nothing between calls; the detail says how"
         " much is allowed",
     )
+    SANITIZER = (
+        "sanitizer",
+        "a sanitizer saw a memory error, a race or undefined behaviour",
+        "mend the first finding and sanitize again; right values on this machine do not excuse it",
+    )
     MISSING_WORKLOAD = (
         "missing_workload",
         "the result does not account for every workload that was asked for",

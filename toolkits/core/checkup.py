@@ -37,7 +37,31 @@ def _toolkit(name: str, missing: str) -> Check:
 
 async def measuring() -> list[Check]:
     """The profilers, as they answer, and the core that is timed on."""
-    return [await _valgrind(), *await _perf(), *_core(max(os.sched_getaffinity(0)))]
+    return [await _valgrind(), *await _perf(), *debugging(), *_core(max(os.sched_getaffinity(0)))]
+
+
+DEBUGGERS = {
+    "gdb": "explains C++ candidates that die: signal, line, arguments, calls",
+    "cuda-gdb": "explains CUDA kernels that die; comes with the CUDA toolkit",
+    "rocgdb": "explains HIP kernels that die; comes with ROCm",
+    "lldb": "is there for people; the lab itself asks gdb",
+    "oclgrind": "finds races and wrong accesses in OpenCL kernels: benchmark with mode sanitize",
+}
+"""What each is for; those that apt has are advised."""
+
+
+def debugging() -> list[Check]:
+    """What can look into a candidate that dies or goes astray."""
+    return [
+        _debugger(name, use) for name, use in DEBUGGERS.items() if shutil.which(name) or name in ("gdb", "oclgrind")
+    ]
+
+
+def _debugger(name: str, use: str) -> Check:
+    path = shutil.which(name)
+    if path:
+        return Check(area="debug", name=name, state="ok", seen=f"{path}: {use}")
+    return Check(area="debug", name=name, state="note", seen=f"none; it {use}", remedy=f"apt install {name}")
 
 
 async def _valgrind() -> Check:

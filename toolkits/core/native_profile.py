@@ -1,5 +1,6 @@
 """Profiles a C++ solution: a native driver calls the kernel once under callgrind, in a box."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shutil import rmtree
 
@@ -25,7 +26,7 @@ async def profile(
     task: Task, solution: Solution, workload: Workload, library: Path, builds: Path, folder: Path, limit_s: float
 ) -> ProfileReport:
     """Counts of one call on the workload's inputs, by source line."""
-    driver = await _driver(task, solution, builds)
+    driver = await built_driver(task, solution, builds)
     arguments = await dump_arguments(task, workload, folder)
     try:
         with room(folder, [driver, library, arguments]) as own:
@@ -46,22 +47,29 @@ async def profile(
         rmtree(arguments)
 
 
-async def _driver(task: Task, solution: Solution, builds: Path) -> Path:
-    """The driver for this signature, built once."""
+async def built_driver(
+    task: Task,
+    solution: Solution,
+    builds: Path,
+    flags: Sequence[str] = (),
+    more: Mapping[str, str] | None = None,
+) -> Path:
+    """The driver for this signature, built once; `more` are sources of whoever watches it."""
     functions = solution.entry_function, solution.plan_function
     compiler = Compiler()
     sources = {
         "driver.cpp": DRIVER.read_text(encoding="utf-8"),
         "task.h": c_header(task, *functions),
         "call.h": c_call(task, *functions),
+        **(more or {}),
     }
-    folder = builds.resolve() / content_key("driver", sources, DRIVER_FLAGS, await compiler.version(), cpu())
+    folder = builds.resolve() / content_key("driver", sources, [*DRIVER_FLAGS, *flags], await compiler.version(), cpu())
     if found := find(folder):
         assert found.artifact
         return found.artifact
     with work_folder(builds) as work:
         write_sources(work, sources)
-        command = [compiler.path(), *DRIVER_FLAGS, "driver.cpp", "-o", "driver", "-ldl"]
+        command = [compiler.path(), *DRIVER_FLAGS, *flags, "driver.cpp", *(more or {}), "-o", "driver", "-ldl"]
         boxed = enclosed(command, work, ".")
         done = await process.run(boxed, cwd=work, timeout_s=BUILD_LIMIT_S, env=environment(name_inside(work)))
         if done.returncode != 0:

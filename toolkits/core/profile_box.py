@@ -32,6 +32,8 @@ class Room:
     outside: Path
     """Its own folder, here."""
     reads: Sequence[Path]
+    address_space: bool = True
+    """Whether its address space is limited: a sanitizer reserves terabytes, and bounds what it really uses itself."""
 
     @property
     def inside(self) -> Path:
@@ -46,7 +48,7 @@ class Room:
         """The command to its end, with nothing around it but what it may see."""
         bwrap = sandbox.mechanism().bwrap
         own = dict(environment) | {"HOME": str(self.inside), "TMPDIR": str(self.inside)}
-        whole = self._boxed(bwrap, command) if bwrap else [*_limits(), *command]
+        whole = self._boxed(bwrap, command) if bwrap else [*_limits(self.address_space), *command]
         return await process.run(whole, cwd=self.outside, timeout_s=limit_s, env=own)
 
     def collect(self, folder: Path, pattern: str) -> list[Path]:
@@ -65,7 +67,7 @@ class Room:
         user = secrets.choice(sandbox.USERS) if self._another_user_could() else None
         if user is not None:
             os.chown(self.outside, user, user)
-        limits = [*_limits(), f"--nproc={PROCESSES}"] if _limits() else []
+        limits = [*_limits(self.address_space), f"--nproc={PROCESSES}"] if _limits(self.address_space) else []
         return sandbox.enclosed(
             bwrap,
             [*limits, *command],
@@ -114,11 +116,12 @@ def _removed(folder: Path) -> None:
     folder.rmdir()
 
 
-def _limits() -> list[str]:
+def _limits(address_space: bool) -> list[str]:
     prlimit = shutil.which("prlimit")
     if not prlimit:
         return []
-    return [prlimit, f"--as={MEMORY_BYTES}", f"--fsize={FILE_BYTES}", f"--nofile={OPEN_FILES}", "--core=0"]
+    most = [f"--as={MEMORY_BYTES}"] if address_space else []
+    return [prlimit, *most, f"--fsize={FILE_BYTES}", f"--nofile={OPEN_FILES}", "--core=0"]
 
 
 def _readable_by_all(path: Path) -> bool:

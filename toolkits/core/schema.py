@@ -206,6 +206,16 @@ class Tunable(Record):
         return self
 
 
+class Launch(Record):
+    """How one OpenCL kernel is launched. Sizes are expressions over the task's axes and the solution's tunables."""
+
+    kernel: str
+    global_size: list[str] = Field(min_length=1, max_length=3)
+    """Work items in each dimension, all of them, such as `64*rows`."""
+    local_size: list[str] = Field(default=[], max_length=3)
+    """Work items of a group in each dimension; empty: OpenCL chooses."""
+
+
 class Solution(Record):
     """One implementation of a task, identified by the hash of its content."""
 
@@ -223,6 +233,8 @@ class Solution(Record):
     """Extra compiler flags."""
     targets: list[str] = []
     """GPU architectures to compile for, such as sm_90a or gfx942; empty: the toolkit's own choice."""
+    launch: list[Launch] = []
+    """Of an opencl solution: its kernels in order; each is passed inputs, outputs and the sizes that vary."""
     tunables: dict[str, Tunable] = {}
     parameters: dict[str, int] = {}
     """Chosen values of the tunables; a tunable that is absent has its default."""
@@ -235,8 +247,7 @@ class Solution(Record):
         prose = {"description", "tunables", "parameters"}
         if not self.plan_entry_point:  # ids from before there were plans stay what they are
             prose.add("plan_entry_point")
-        if not self.targets:
-            prose.add("targets")
+        prose |= {name for name in ("targets", "launch") if not getattr(self, name)}
         what = self.model_dump(exclude=prose) | {"chosen": self.chosen()}
         return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -391,6 +402,8 @@ class CompileResult(Record):
     """How a worker loads the artifact: a shared library with a C function, or a folder of Python sources."""
     environment: dict[str, str] = {}
     """Variables that a worker sets before it loads the artifact."""
+    host: str = ""
+    """Python file of the artifact that a worker loads in place of the entry file; empty: the entry file itself."""
     not_timed: str = ""
     """Why this build is checked but never timed: it runs on an emulation, for example; empty: it is timed."""
     kernels: list[KernelReport] = []
@@ -477,12 +490,52 @@ class CheckError(Record):
     """What the check allowed there."""
 
 
+Mode = Literal["check", "full", "sanitize"]
+"""What a benchmark does: compare values; time too; or look for memory errors, races and undefined behaviour."""
+
+
+Defect = Literal[
+    "out_of_bounds",
+    "use_after_free",
+    "null_pointer",
+    "invalid_access",
+    "bad_free",
+    "uninitialised",
+    "data_race",
+    "divergent_barrier",
+    "signed_overflow",
+    "misaligned",
+    "undefined_behaviour",
+]
+
+
+class SanitizerFinding(Record):
+    """One defect that a sanitizer saw while the solution ran, in one vocabulary over all of them."""
+
+    tool: Literal["asan", "ubsan", "tsan", "oclgrind", "compute-sanitizer", "emulation"]
+    kind: Defect
+    file: str = ""
+    line: int | None = None
+    function: str = ""
+    thread: str = ""
+    """Thread, or work item and group."""
+    access: Literal["", "read", "write"] = ""
+    bytes: int | None = None
+    address: str = ""
+    detail: str = ""
+    """The tool's own words; of a race the other access too."""
+    frames: list[str] = []
+    """Calls that led there, innermost first, at most five."""
+    round: str = ""
+    """Distribution and sizes under which it was seen first."""
+
+
 class BenchmarkResult(Record):
     """One solution of a task, judged: what is recorded, compared and shown to agents."""
 
     task: str
     solution: str
-    mode: Literal["check", "full"]
+    mode: Mode
     status: Status
     stage: Stage
     baseline: str = ""
@@ -516,6 +569,10 @@ class BenchmarkResult(Record):
     measurements: list[Measurement] = []
     errors: list[CheckError] = []
     """The largest error of each check, also where it passed; empty unless the candidate was compared."""
+    findings: list[SanitizerFinding] = []
+    """Of mode `sanitize`: the first three."""
+    found: int = 0
+    """Of mode `sanitize`: how many there are, each place and kind once."""
     not_timed: str = ""
     """Why a passing candidate has no times although they were asked for; empty: it has, or none were asked for."""
     advice: list[str] = []

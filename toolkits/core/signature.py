@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Callable, Iterable, Mapping
+from typing import Literal
 
 from toolkits.core.errors import InvalidInput
 from toolkits.core.schema import DType, Plan, Solution, Task, TensorSpec
@@ -16,6 +17,9 @@ C_TYPES: Mapping[DType, str] = {
     "bool": "uint8_t",
 }
 """16-bit floats cross as raw bits: C++20 has no portable name for them."""
+
+Dialect = Literal["cuda", "hip"]
+_RUNTIME: Mapping[Dialect, str] = {"cuda": "_runtime.h", "hip": "/hip_runtime.h"}
 
 _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: lambda left, right: left + right,
@@ -61,6 +65,23 @@ def c_header(task: Task, entry_function: str, plan_function: str = "") -> str:
             "",
         ]
     )
+
+
+def device_header(task: Task, dialect: Dialect, entry_function: str, plan_function: str = "") -> str:
+    """The `task.h` of a CUDA or HIP solution: as in C++, but pointers are the device's and a stream comes last."""
+    plan = device_signature(task, dialect, plan_function, "plan") if plan_function else ""
+    run = device_signature(task, dialect, entry_function, "planned" if plan_function else "run")
+    text = c_header(task, entry_function, plan_function)
+    text = text.replace("#include <cstdint>", f"#include <cstdint>\n#include <{dialect}{_RUNTIME[dialect]}>")
+    text = text.replace("row-major tensors,", "row-major tensors on the device,")
+    lines = [line for line in text.splitlines() if not line.startswith('extern "C"')]
+    return "\n".join([*lines, *([f"{plan};"] if plan else []), f"{run};", ""])
+
+
+def device_signature(task: Task, dialect: Dialect, function: str, step: Literal["run", "planned", "plan"]) -> str:
+    """The declaration of a host function that launches kernels on `stream`; `planned`: the run of one with a plan."""
+    parameters = _c_plan_parameters(task) if step == "plan" else c_parameters(task, planned=step == "planned")
+    return f'extern "C" void {function}({", ".join([*parameters, f"{dialect}Stream_t stream"])})'
 
 
 def c_signature(task: Task, entry_function: str, *, planned: bool = False) -> str:

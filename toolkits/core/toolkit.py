@@ -1,17 +1,19 @@
 """The toolkit contract and its lookup. A toolkit is one module of `toolkits` that ends in `TOOLKIT = ...`."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from pkgutil import iter_modules
 from typing import Literal, Protocol, cast
 
 import toolkits
-from toolkits.core.errors import ToolkitUnavailable
+from toolkits.core.errors import InvalidInput, ToolkitUnavailable
 from toolkits.core.schema import CompileResult, Solution, Task
 
-Purpose = Literal["run", "profile"]
-"""`profile` builds carry debug information and only instructions that the profiler can execute."""
+Purpose = Literal["run", "profile", "debug", "sanitize", "races"]
+"""`profile` builds carry debug information and only instructions that the profiler can execute; `debug` builds keep
+variables for a debugger; `sanitize` and `races` builds watch themselves."""
 
 
 class Toolkit(Protocol):
@@ -26,6 +28,26 @@ class Toolkit(Protocol):
     def missing(self) -> str:
         """Empty when this machine can use the toolkit, else what to install."""
         ...
+
+
+class Looks(Protocol):
+    """A toolkit that also reports on files that are no solution of a task."""
+
+    async def look(self, sources: Mapping[str, str], targets: Sequence[str], builds: Path) -> CompileResult:
+        """Compile under `builds/` for every target, or find the same content already looked at."""
+        ...
+
+
+LOOKS_AT = {".cu": "cuda"}
+"""Suffix of a file -> toolkit that can report on it alone."""
+
+
+def looking_at(names: Iterable[str]) -> Looks:
+    """The toolkit for files without a task, by their names."""
+    found = {LOOKS_AT[suffix] for name in names if (suffix := PurePosixPath(name).suffix) in LOOKS_AT}
+    if len(found) != 1:
+        raise InvalidInput(f"without a task only kernels of one kind are compiled: give {' or '.join(LOOKS_AT)} files")
+    return cast(Looks, get_toolkit(found.pop()))
 
 
 @cache

@@ -9,7 +9,7 @@ from toolkits.core.judge.bench import Bench
 from toolkits.core.judge.compare import Finding, check_outputs, findings, first_bad
 from toolkits.core.judge.inputs import Case
 from toolkits.core.judge.results import Rejected
-from toolkits.core.judge.timed import BLOCKED_LIMIT, IDLE_LIMIT_NS, Timed
+from toolkits.core.judge.timed import BLOCKED_LIMIT, IDLE_LIE_NS, Timed
 from toolkits.core.judge.workers import Spent, Worker, WorkerFailure
 from toolkits.core.schema import CompileResult, Solution, Stage, Status
 
@@ -154,7 +154,7 @@ def refuse_foul_play(candidate: Worker, result: Timed) -> None:
         raise _foul(result, "clock_mismatch", what)
     if result.below_floor():
         raise _foul(result, "clock_mismatch", result.below_floor_evidence())
-    if result.idle_ns() > IDLE_LIMIT_NS:
+    if result.idle_ns() > IDLE_LIE_NS:
         what = f"the process used {result.idle_ns() / 1e3:.0f} us of CPU between two calls, when it had nothing to do"
         raise _foul(result, "clock_mismatch", what)
 

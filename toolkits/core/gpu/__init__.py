@@ -1,0 +1,1 @@
+"""What GPUs are and what compilers made for them, without one at hand."""
