@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from toolkits.core.errors import HarnessError, LabError
-from toolkits.core.judge.judge import Judge, Progress
+from toolkits.core.judge.judge import Judge
 from toolkits.core.judge.request import EvaluationRequest
 from toolkits.core.judge.taskcode import expect_hangs
 from toolkits.core.judge.workers import Cancelled
@@ -24,7 +24,6 @@ from toolkits.core.judge.zygotes import default_cpu, start_zygote
 from toolkits.core.parent import die_with_parent, hide_memory
 from toolkits.core.schema import BenchmarkResult
 
-PROGRESS_EVERY_S = 0.05
 IDLE_DELAY_S = 0.5
 """Of quiet before used cases are renewed: back-to-back evaluations are not made to wait."""
 
@@ -92,25 +91,12 @@ def _answer(judge: Judge, line: str, say: Any) -> None:
     started = time.perf_counter()
     request = EvaluationRequest.model_validate_json(line)
     try:
-        result = judge.evaluate(request, _now_and_then(lambda what, share: say(progress=what, share=share)))
+        result = judge.evaluate(request, lambda what, share: say(progress=what, share=share))
         say(result=_with_the_rest(result, started).model_dump(mode="json"))
     except Cancelled:
         say(cancelled=True)
     except HarnessError as error:
         say(harness_error=str(error), cause=error.cause)
-
-
-def _now_and_then(report: Progress) -> Progress:
-    """Reports that follow another at once are left out: each wakes the server, beside what is being measured."""
-    last = 0.0
-
-    def progress(what: str, share: float) -> None:
-        nonlocal last
-        if time.monotonic() - last > PROGRESS_EVERY_S:
-            report(what, share)
-            last = time.monotonic()
-
-    return progress
 
 
 def _with_the_rest(result: BenchmarkResult, started: float) -> BenchmarkResult:
