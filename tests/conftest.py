@@ -4,6 +4,7 @@ import atexit
 import os
 import shutil
 import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +14,7 @@ def _stay_on_one_core(worker: str) -> None:
     cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {cores[int(worker.removeprefix("gw")) % len(cores)]})
     os.environ["TMPDIR"] = tempfile.tempdir = tempfile.mkdtemp(prefix=f"kernel-lab-tests-{worker}-")
-    os.chmod(tempfile.tempdir, 0o755)  # tests start processes of other users
+    Path(tempfile.tempdir).chmod(0o755)  # tests start processes of other users
     atexit.register(shutil.rmtree, tempfile.tempdir, ignore_errors=True)
 
 
