@@ -70,6 +70,8 @@ def _speed(timed: list[Timed]) -> dict[str, object]:
     cold = [measured.cold.ratio for measured in measurements if measured.cold]
     verdict = timing.verdict(mean, max(t.aa_factor() for t in timed))
     doubtful = verdict is Verdict.FASTER and timing.geometric_mean([t.doubted() for t in timed]).low <= 1.0
+    if verdict is Verdict.SLOWER and any(t.charge_ns() for t in timed):
+        doubtful = timing.geometric_mean([t.claimed_ratios() for t in timed]).high >= 1.0
     short = [t.too_short() for t in timed]  # these look slower than they may be, never faster
     doubtful = doubtful or all(short) or (verdict is Verdict.SLOWER and any(short))
     if doubtful or any(t.clocks_disagree() for t in timed):

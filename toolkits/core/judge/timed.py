@@ -17,6 +17,8 @@ CLAIM_DOUBT = 0.25
 """Of a kernel's time: with more than this in doubt neither faster nor slower is said."""
 CLAIM_FLOOR_NS = 3_000
 """What the judge's clock cannot see at all."""
+CHARGE_FLOOR_NS, CHARGE_SHARE = 8_000, 0.03
+"""More than the smaller of these unexplained in the usual call is added to all; less is doubt: processes differ so."""
 CLAIM_LIE_NS, CLAIM_LIE = 200_000, 0.2
 IDLE_SLACK_NS, IDLE_LIE_NS = 50_000, 200_000
 """CPU time between two calls that is charged to the second one, and that a waiting process cannot have used."""
@@ -67,7 +69,9 @@ class Timed:
 
     def _hidden_ns(self) -> float:
         """What the candidate may hide: the judge's clock knows it no better than this."""
-        return CLAIM_FLOOR_NS if self.claims_hold() else CLAIM_SLACK_NS
+        if not self.claims_hold():
+            return CLAIM_SLACK_NS
+        return min(max(self.unclaimed_ns(), CLAIM_FLOOR_NS), self._free_ns())
 
     def _times(self, spent: list[Spent]) -> list[float]:
         """CPU times in ns: the worker's own clock where the judge's clock bears it out in that call, else the judge's.
@@ -75,11 +79,24 @@ class Timed:
         What a candidate leaves unexplained in its usual call is added to all of them.
         """
         asking, idle = self.asking_ns(self.baseline), _usual_idle_ns(self.baseline)
-        usual = self.unclaimed_ns() if spent is not self.baseline else 0.0
-        added = usual if usual > CLAIM_FLOOR_NS else 0.0
+        added = self.charge_ns() if spent is not self.baseline else 0.0
         claims = [_claimed_ns(s) + added for s in spent]
         seen = [_seen_ns(s, asking) + _worked_before_ns(s, idle) for s in spent]
         return [c if s - c <= _slack_ns(s) else s for c, s in zip(claims, seen, strict=True)]
+
+    def charge_ns(self) -> float:
+        """What is added to each of the candidate's times."""
+        usual = self.unclaimed_ns()
+        return usual if usual > self._free_ns() else 0.0
+
+    def _free_ns(self) -> float:
+        """What a call may leave unexplained and is not charged for."""
+        share = CHARGE_SHARE * statistics.median(map(_claimed_ns, self.candidate))
+        return max(CLAIM_FLOOR_NS, min(CHARGE_FLOOR_NS, share))
+
+    def claimed_ratios(self) -> list[float]:
+        """As the workers' own clocks have it: what is not slower by these is not called slower for a charge."""
+        return [_claimed_ns(b) / _claimed_ns(c) for b, c in zip(self.baseline, self.candidate, strict=True)]
 
     def _run_times(self, spent: list[Spent]) -> list[float]:
         return self._times([replace(s, plan=None) for s in spent])
@@ -134,6 +151,8 @@ class Timed:
             return Verdict.INCONCLUSIVE
         found = timing.verdict(self.speedup(), self.aa_factor())
         doubtful = found is Verdict.FASTER and timing.interval(self.doubted()).low <= 1.0
+        if found is Verdict.SLOWER and self.charge_ns():
+            doubtful = timing.interval(self.claimed_ratios()).high >= 1.0
         return Verdict.INCONCLUSIVE if doubtful else found
 
     def decided(self) -> bool:
