@@ -121,8 +121,10 @@ class Jobs:
         if live := self._live.get(job):
             news = live.ended if soon else live.moved
             live.moved.clear()
+            # Not asyncio.wait_for: where news come as it is cancelled, Python 3.11's swallows the cancellation.
             with suppress(TimeoutError):
-                await asyncio.wait_for(news.wait(), seconds)
+                async with asyncio.timeout(seconds):
+                    await news.wait()
         else:
             await asyncio.sleep(min(seconds, POLL_S))
 
