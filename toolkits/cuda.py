@@ -15,10 +15,11 @@ from toolkits.core.builds import content_key, find, keep, work_folder, write_sou
 from toolkits.core.errors import InvalidInput, ToolkitUnavailable
 from toolkits.core.gpu import emulate, nvcc, toolchain
 from toolkits.core.gpu.arch import DEFAULT_TARGETS, checked_target
+from toolkits.core.gpu.entry_functions import entry_errors
 from toolkits.core.gpu.inspection import TIMEOUT, Compile, Inspected, Job, inspect
 from toolkits.core.gpu.launches import plain
-from toolkits.core.schema import CompileResult, Diagnostic, Solution, Task
-from toolkits.core.signature import device_header, device_signature, plan_of
+from toolkits.core.schema import CompileResult, Solution, Task
+from toolkits.core.signature import device_header, plan_of
 from toolkits.core.toolkit import Purpose, Toolkit
 
 HEADER = "task.h"
@@ -69,7 +70,7 @@ class CudaToolkit:
                 any_target=not solution.targets,
             )
             seen = await self._inspected(job, nvcc.compiled)
-            seen.diagnostics[:0] = _entry_errors(task, solution)
+            seen.diagnostics[:0] = entry_errors(task, solution, "cuda")
             result = self._result(seen, solution.id, await self._version(), started)
             if result.ok and purpose == "run":
                 result = await _emulated(work, task, solution, header, result)
@@ -161,20 +162,6 @@ def _units(solution: Solution) -> list[str]:
 
 def _has_kernels(name: str, text: str) -> bool:
     return name.endswith(".cu") and "__global__" in plain(text)
-
-
-def _entry_errors(task: Task, solution: Solution) -> list[Diagnostic]:
-    """Host functions that the sources do not define; their types are the compiler's business, by task.h."""
-    planned, run = solution.plan_function, solution.entry_function
-    wanted = [(run, solution.entry_file, device_signature(task, "cuda", run, "planned" if planned else "run"))]
-    if planned:
-        file = solution.plan_entry_point.split("::")[0]
-        wanted.append((planned, file, device_signature(task, "cuda", planned, "plan")))
-    return [
-        Diagnostic(severity="error", message=f"missing entry function: define exactly `{signature}`", file=file)
-        for function, file, signature in wanted
-        if not re.search(rf"\b{function}\s*+\([^;{{}}]{{0,4000}}\)\s*+\{{", plain(solution.sources.get(file, "")))
-    ]
 
 
 async def _emulated(work: Path, task: Task, solution: Solution, header: str, result: CompileResult) -> CompileResult:

@@ -14,8 +14,9 @@ def entry_errors(task: Task, solution: Solution, dialect: Dialect) -> list[Diagn
     if planned:
         file = solution.plan_entry_point.split("::")[0]
         wanted.append((planned, file, device_signature(task, dialect, planned, "plan")))
+    # Bounded and without going back: a hostile source shall not make the search quadratic.
     return [
         Diagnostic(severity="error", message=f"missing entry function: define exactly `{signature}`", file=file)
         for function, file, signature in wanted
-        if not re.search(rf"\b{function}\s*\([^;{{}}]*\)\s*\{{", plain(solution.sources.get(file, "")))
+        if not re.search(rf"\b{function}\s*+\([^;{{}}]{{0,4000}}\)\s*+\{{", plain(solution.sources.get(file, "")))
     ]
