@@ -3,6 +3,7 @@
 import atexit
 import os
 import shutil
+import signal
 import tempfile
 from pathlib import Path
 
@@ -18,6 +19,8 @@ def _stay_on_one_core(worker: str) -> None:
     atexit.register(shutil.rmtree, tempfile.tempdir, ignore_errors=True)
 
 
+# A shell starts what it puts in the background with Ctrl-C ignored, and every child of the tests would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 if found := os.environ.get("PYTEST_XDIST_WORKER"):
     _stay_on_one_core(found)
 
