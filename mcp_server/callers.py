@@ -40,6 +40,8 @@ class Callers:
         self._admin_token = admin_token
         self._local_token = local_token
         self.admin_run = ""
+        self.tokens = [token for token in (admin_token, local_token) if token]
+        """What must not be written anywhere."""
 
     def local(self) -> Caller:
         """Who talks over stdio or at the keyboard: whom the environment's token names, else a person."""

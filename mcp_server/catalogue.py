@@ -1,12 +1,15 @@
 """What is read and written without measuring: tasks, lessons, history, runs, roles, devices."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from mcp_server import answers, descriptions, lessons
+from mcp_server import descriptions, lessons
+from mcp_server.budgets import Caps
 from mcp_server.callers import Caller, Callers
+from mcp_server.excerpts import clip
 from mcp_server.reading import json_mapping
 from mcp_server.schema import (
     DevicesAnswer,
@@ -40,25 +43,40 @@ MAX_NOTE = 4_000
 class Catalogue:
     """The part of the lab that keeps and finds things."""
 
-    def __init__(self, workspace: Workspace, callers: Callers, url: str = "") -> None:
+    def __init__(
+        self, workspace: Workspace, callers: Callers, url: str = "", keys: dict[str, str] | None = None
+    ) -> None:
         self.workspace = workspace
         self.callers = callers
         self.ledger = callers.ledger
         self.url = url
         """Where this server is reached over HTTP; empty over stdio."""
+        self.keys = keys or {}
+        """Of models; taken out of the environment of this server."""
+        self.listen: Callable[[], AbstractAsyncContextManager[str]] | None = None
+        """Opens an address for roles where there is none yet."""
+        self._listening = AsyncExitStack()
 
     async def close(self) -> None:
         if "_roles" in self.__dict__:
             await self._roles.close()
+        await self._listening.aclose()
 
     @cached_property
     def _roles(self) -> "Roles":
-        from mcp_server.roles import Connection, Roles  # only now: the start of a server does not pay for it
+        from mcp_server.keys import Secrets  # only now: the start of a server does not pay for it
+        from mcp_server.role_work import Connection, Means
+        from mcp_server.roles import Roles
 
         async def connection() -> Connection:
-            return Connection(url=self.url or None, root=self.workspace.root)
+            if not self.url and self.listen:
+                self.url = await self._listening.enter_async_context(self.listen())
+            return Connection(url=self.url, root=self.workspace.root)
 
-        return Roles(self.workspace, self.ledger, connection)
+        secrets = Secrets(self.keys)
+        for token in self.callers.tokens:
+            secrets.add(token)
+        return Roles(Means(self.workspace, self.ledger, self.keys, secrets), connection)
 
     # --- tasks ------------------------------------------------------------------------------------------------------
 
@@ -80,7 +98,7 @@ class Catalogue:
         from toolkits.core import profiling  # only now: the start of a server does not pay for it
 
         return DevicesAnswer(
-            devices=device.devices(),
+            devices=await device.all_devices(),
             toolkits={name: get_toolkit(name).missing() for name in available()},
             profilers=profiling.profilers(),
         )
@@ -94,7 +112,7 @@ class Catalogue:
             self.note_read(caller, lesson.slug)
         return LessonsAnswer(
             lessons=[LessonLine(slug=one.slug, title=one.title, symptom=one.symptom) for one in found],
-            text=answers.clip(lessons.render(found[0]), MAX_LESSON) if found else "no lesson fits; try fewer words",
+            text=clip(lessons.render(found[0]), MAX_LESSON) if found else "no lesson fits; try fewer words",
         )
 
     async def add_lesson(self, caller: Caller, lesson: Lesson) -> LessonAdded:
@@ -153,14 +171,14 @@ class Catalogue:
         charter_text: str,
         agent: str = "tuner",
         team: int = 1,
-        evaluations: int = 0,
-        minutes: float = 0,
-        usd: float = 0,
+        caps: Caps | None = None,
     ) -> RoleAnswer:
-        if caller.role:
-            raise LabError("a role may not start roles: say in a note (write_history) which role is missing and why")
+        """Start a role; what a role starts is its helper, in its team and within its budget."""
+        if caller.role and caller.role.parent:
+            raise LabError("a helper may not start roles: do the work, or say in your summary which role is missing")
         run = caller.run or self._own_run(charter_text)
-        return await self._roles.spawn(run, name, charter_text, agent, team, evaluations, minutes, usd)
+        team = caller.role.team if caller.role else team
+        return await self._roles.spawn(run, name, charter_text, agent, team, caps, caller.role)
 
     def _own_run(self, charter_text: str) -> str:
         """Outside any run, the roles on a task share one that a person opened by starting the first of them."""
@@ -177,8 +195,8 @@ class Catalogue:
         return await self._roles.wait(role, min(max(wait_s, 0.0), 50.0))
 
     async def stop_role(self, caller: Caller, role: str) -> RoleAnswer:
-        if caller.role and caller.role_id != role:
-            raise LabError("a role may stop only itself")
+        if caller.role and caller.role_id not in (role, self.ledger.role(role).parent):
+            raise LabError("a role may stop only itself and its helpers")
         return await self._roles.stop(role)
 
     def note_read(self, caller: Caller, what: str) -> None:

@@ -24,6 +24,12 @@ class Settings(Record):
     seed: int = 0
     evaluations: int = 0
     """Evaluations after which the role is finished; 0: no cap of its own."""
+    read: list[str] = []
+    """What the role must open before it ends: `task:NAME`, `topic/lesson`, `history`, ids of results."""
+    quiet_minutes: float = 20.0
+    """Without output, after which the role counts as stalled; 0: never. A job of its own at work excuses it."""
+    idle_minutes: float = 45.0
+    """Without anything that the lab credits to it, likewise."""
     transcript: str = ""
     """Path of the recorded tool calls that a `replay` role plays."""
 

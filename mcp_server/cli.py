@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from mcp_server import cli_doctor, cli_measure, cli_notes, cli_roles
+from mcp_server import cli_attach, cli_doctor, cli_measure, cli_notes, cli_roles
 from mcp_server.agents.agent import get_agent
 from mcp_server.cli_serve import root_of
 from mcp_server.cli_text import WIDTH
@@ -23,6 +23,8 @@ from toolkits.core.errors import LabError
 
 VERBS = (
     cli_doctor.doctor,
+    cli_attach.attach,
+    cli_attach.detach,
     cli_notes.list_tasks,
     cli_notes.describe_task,
     cli_notes.devices,
@@ -34,6 +36,7 @@ VERBS = (
     cli_notes.read_lessons,
     cli_notes.add_lesson,
     cli_notes.read_history,
+    cli_notes.plot,
     cli_notes.verify,
     cli_roles.spawn_role,
     cli_roles.wait_role,

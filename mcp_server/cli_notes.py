@@ -1,10 +1,12 @@
 """The verbs that read and write what is known: tasks, devices, lessons, history."""
 
+import asyncio
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from mcp_server import integrity
+from mcp_server import integrity, plots
 from mcp_server.cli_verbs import AsJson, Task, done, settings_of, show
 from mcp_server.serving import open_lab
 from toolkits.core.schema import Lesson
@@ -69,6 +71,17 @@ def read_history(
 ) -> None:
     """What happened in a run, in order."""
     show(done(context, lambda lab, caller, _report: lab.read_history(caller, run, after, limit, kind or ())), json)
+
+
+def plot(
+    context: typer.Context,
+    of: Annotated[str, typer.Argument(help="Id of an evaluation, or name of a run; none: what no run measured.")] = "",
+    out: Annotated[Path, typer.Option(help="Where the PNG goes.")] = Path("plot.png"),
+) -> None:
+    """Draw a run's progress, or an evaluation by workload."""
+    lab = open_lab(settings_of(context).root)
+    out.write_bytes(asyncio.run(plots.plot(lab, lab.callers.local(), of)))
+    typer.echo(out)
 
 
 def verify(

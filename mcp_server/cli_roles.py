@@ -1,32 +1,37 @@
-"""The verbs that start, watch and end roles. Exit status 1: the role crashed."""
+"""The verbs that start, watch and end roles. Exit status 1: the role came to nothing."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from mcp_server.budgets import Caps
 from mcp_server.callers import Caller
 from mcp_server.cli_verbs import AsJson, done, show
 from mcp_server.jobs import Report
 from mcp_server.lab import Lab
 from mcp_server.schema import RoleAnswer
 
+FAILED = ("crashed", "api_error", "auth", "quota", "refused", "stalled", "tools_missing")
+
 
 def spawn_role(
     context: typer.Context,
     name: Annotated[str, typer.Argument(help="Name of the role.", show_default=False)],
     charter: Annotated[Path, typer.Argument(help="Markdown file with YAML front matter.", exists=True, dir_okay=False)],
-    agent: Annotated[str, typer.Option(help="What plays the role.")] = "tuner",
+    agent: Annotated[str, typer.Option(help="What plays the role: name or name:model, several by commas.")] = "tuner",
     evaluations: Annotated[int, typer.Option(min=0, help="Cap on its benchmarks; 0: none.")] = 0,
     minutes: Annotated[float, typer.Option(min=0, help="Cap on its wall time; 0: none.")] = 0,
     usd: Annotated[float, typer.Option(min=0, help="Cap on its spend; 0: none.")] = 0,
+    tokens: Annotated[int, typer.Option(min=0, help="Cap on its tokens; 0: none.")] = 0,
     json: AsJson = False,
 ) -> None:
     """Start a role on a task and stay until it ends; Ctrl-C ends it."""
     text = charter.read_text(encoding="utf-8")
+    caps = Caps(usd=usd, tokens=tokens, minutes=minutes, evaluations=evaluations)
 
     async def verb(lab: Lab, caller: Caller, report: Report) -> RoleAnswer:
-        role = await lab.spawn_role(caller, name, text, agent, 1, evaluations, minutes, usd)
+        role = await lab.spawn_role(caller, name, text, agent, 1, caps)
         return await _role_ended(lab, role.role, report)
 
     _role_end(done(context, verb), json)
@@ -60,5 +65,5 @@ async def _role_ended(lab: Lab, role: str, report: Report) -> RoleAnswer:
 
 def _role_end(answer: RoleAnswer, as_json: bool) -> None:
     show(answer, as_json)
-    if answer.state == "crashed":
+    if answer.state in FAILED:
         raise typer.Exit(1)

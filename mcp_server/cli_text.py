@@ -1,6 +1,7 @@
 """How the CLI shows answers and progress: tables at 100 columns on stdout, what goes on now on stderr."""
 
 import json
+import textwrap
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -9,8 +10,17 @@ from rich.table import Table
 from rich.text import Text
 
 from mcp_server.jobs import Report
-from mcp_server.schema import BenchmarkAnswer, CompileAnswer, HistoryAnswer, LessonsAnswer, TaskList, WorkloadLine
-from mcp_server.texts import share_of_device, text_of
+from mcp_server.schema import (
+    BenchmarkAnswer,
+    CompileAnswer,
+    DevicesAnswer,
+    HistoryAnswer,
+    LessonsAnswer,
+    TaskList,
+    WorkloadLine,
+)
+from mcp_server.texts import text_of
+from mcp_server.texts_jobs import share_of_device
 from mcp_server.wire import slim, visible
 from toolkits.core.schema import Record
 
@@ -39,6 +49,8 @@ def show(answer: Record) -> None:
             console.print(_history(answer))
         case LessonsAnswer(lessons=[_, _, *_]):
             console.print(_lessons(answer))
+        case DevicesAnswer():
+            console.print(Text("\n".join(part for line in text_of(answer).splitlines() for part in _wrapped(line))))
         case _:
             console.print(Text(text_of(answer)), soft_wrap=True)
 
@@ -59,6 +71,12 @@ def progress() -> Generator[Report]:
                 console.print(Text(doing))
 
         yield report
+
+
+def _wrapped(line: str) -> list[str]:
+    """A line of prose that nobody copies, under its own beginning."""
+    lead = " " * (len(line) - len(line.lstrip()))
+    return textwrap.wrap(line, WIDTH, subsequent_indent=f"{lead}    ", break_on_hyphens=False)
 
 
 def _table(*columns: str) -> Table:
@@ -101,7 +119,7 @@ def _built(console: Console, answer: CompileAnswer) -> None:
         table.add_row(
             Text(visible(k.name)),
             k.target,
-            " ".join(filter(None, (_number(k.registers), k.more_registers))),
+            " ".join(filter(None, (f"{_number(k.registers)}{'v' if k.more_registers else ''}", k.more_registers))),
             k.spills,
             _number(k.stack_bytes),
             _number(k.shared_bytes),

@@ -12,6 +12,7 @@ from toolkits.core.signature import (
     python_plan_signature,
     python_signature,
     tensor_lines,
+    tensor_signature,
 )
 
 
@@ -34,6 +35,7 @@ def described(task: Task, solutions: list[SolutionLine]) -> TaskDescription:
         description=task.description,
         c_signature=c_signature(task, "run"),
         cuda_signature=device_signature(task, "cuda", "run", "run"),
+        tensor_signature=tensor_signature(task, "run"),
         opencl_signature=opencl_signature(task, "run"),
         python_signature=python_signature(task),
         plan=_plan(task),

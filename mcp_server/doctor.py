@@ -5,9 +5,9 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from mcp_server.agents.agent import agents, get_agent
+from mcp_server import doctor_agents
 from mcp_server.workspace import Workspace
-from toolkits.core import checkup, protections
+from toolkits.core import checkup, checkup_gpu, protections
 from toolkits.core.errors import LabError
 from toolkits.core.protections import Check
 from toolkits.core.schema import Record
@@ -29,8 +29,9 @@ async def examine(root: Path) -> DoctorAnswer:
         *await protections.checks(),
         *await checkup.building(),
         *await checkup.measuring(),
+        *await checkup_gpu.checks(),
         *_workspace(root),
-        *(_agent(name) for name in agents()),
+        *await doctor_agents.checks(),
     ]
     return DoctorAnswer(ok=not any(check.state == "missing" for check in found), checks=found)
 
@@ -74,14 +75,3 @@ def _disk(root: Path) -> Check:
         seen=f"{free / 1e9:.1f} GB",
         remedy=f"make room for {LEAST_FREE_BYTES / 1e9:.0f} GB, or {ANOTHER_ROOT}" if short else "",
     )
-
-
-def _agent(name: str) -> Check:
-    """Whether it loads; what else it needs is known when a role starts."""
-    try:
-        get_agent(name)
-    except (ImportError, AttributeError) as error:
-        return Check(
-            area="agents", name=name, state="note", seen=f"does not load: {error}", remedy="reinstall its package"
-        )
-    return Check(area="agents", name=name, state="ok", seen="loads")

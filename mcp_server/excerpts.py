@@ -3,8 +3,10 @@
 import re
 from collections.abc import Mapping, Sequence
 
+from mcp_server.schema import DiagnosticLine
 from toolkits.core.schema import Diagnostic
 
+MAX_DIAGNOSTICS = 5
 WIDTH = 100
 """Of a quoted line; a longer one is cut around the column."""
 TAB = 8
@@ -43,6 +45,11 @@ def line_of(sources: Mapping[str, str], file: str, line: int | None, column: int
     head = f"{line:5} | "
     quoted = head + text[start : start + WIDTH]
     return f"{quoted}\n{' ' * (len(head) - 2)}| {' ' * (at - start)}^" if column else quoted
+
+
+def diagnostic_lines(diagnostics: Sequence[Diagnostic]) -> list[DiagnosticLine]:
+    """The first few, in the compiler's order."""
+    return [DiagnosticLine(where=place(d), message=clip(d.message, 300)) for d in diagnostics[:MAX_DIAGNOSTICS]]
 
 
 def place(diagnostic: Diagnostic) -> str:

@@ -23,10 +23,23 @@ A = TypeVar("A", bound=JobAnswer)
 
 def fitted(answer: A) -> A:
     """The answer with long texts cut in their middle and long lists cut at their end, until both halves fit."""
-    if size(answer) <= MAX_BYTES:
+    if _characters(answer) <= MAX_BYTES and size(answer) <= MAX_BYTES:
         return answer
     steps = (cast(A, _shortened(answer, characters, items)) for characters, items in STEPS)
     return next(shorter for shorter in steps if size(shorter) <= MAX_BYTES)
+
+
+def _characters(value: object) -> int:
+    """Of all its texts, which cost a byte each at least: megabytes of them need not be written down to be too much."""
+    match value:
+        case Record():
+            return sum(_characters(getattr(value, name)) for name in type(value).model_fields)
+        case list():
+            return sum(map(_characters, cast(list[object], value)))
+        case str():
+            return len(value)
+        case _:
+            return 0
 
 
 def size(answer: Record) -> int:

@@ -58,9 +58,9 @@ class Jobs:
         """Jobs whose end the ledger could not be told, and what whoever waits is told instead."""
         self._closing = False
 
-    def start(self, kind: JobKind, key: str, run: str, role: str, request: Json, work: Work, cap: int = 0) -> str:
-        """Start `work`, or join the same work already in flight; gives the job's id. `cap` is that of `open_job`."""
-        row, joined = self._ledger.open_job(kind, key, run, role, request, this_process(), cap)
+    def start(self, kind: JobKind, key: str, run: str, role: str, request: Json, work: Work) -> str:
+        """Start `work`, or join the same work already in flight; gives the job's id."""
+        row, joined = self._ledger.open_job(kind, key, run, role, request, this_process())
         if not joined:
             task = asyncio.create_task(self._run(row.id, work), name=row.id)
             self._live[row.id] = _Live(task)
@@ -93,6 +93,11 @@ class Jobs:
         if live := self._live.get(job):
             live.task.cancel()
         return await self.wait(job, MAX_WAIT_S / 5)
+
+    async def finish(self, patience_s: float) -> None:
+        """Let what runs here come to its end, as far as the patience goes."""
+        if tasks := [live.task for live in self._live.values()]:
+            await asyncio.wait(tasks, timeout=patience_s)
 
     async def close(self) -> None:
         """End what still runs here; whoever waits for it is told to ask again."""

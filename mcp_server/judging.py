@@ -50,7 +50,7 @@ class Judging:
     async def evaluated(self, request: EvaluationRequest, say: Say) -> BenchmarkResult:
         """The judge's result. HarnessError: the lab itself failed twice."""
         say("waiting for the device", 0)
-        async with lease("cpu"):
+        async with lease(request.candidate_build.device or "cpu"):
             try:
                 return await _explained(await self._twice(request, say), request, say)
             except asyncio.CancelledError:

@@ -1,7 +1,7 @@
 """What was measured, spent, started and decided: one SQLite file that survives every process that writes it.
 
 Only the `ledger*` modules hold SQL: `ledger_schema` the tables and row records, `ledger_store` the connection,
-`ledger_history`, `ledger_jobs` and `ledger_roles` one noun each, `ledger_search` the text index.
+`ledger_history`, `ledger_jobs`, `ledger_roles` and `ledger_spend` one noun each, `ledger_search` the text index.
 """
 
 import json
@@ -11,7 +11,7 @@ import sqlite3
 from mcp_server.ledger_history import HistoryStore, append_row
 from mcp_server.ledger_jobs import ORPHANED, JobStore, end_job
 from mcp_server.ledger_roles import RoleStore
-from mcp_server.ledger_schema import EvaluationRow, JobRow, RoleRow, RunRow, Spent
+from mcp_server.ledger_schema import AttemptRow, EvaluationRow, JobRow, RoleRow, RunRow, Spent
 from mcp_server.ledger_search import full_text_search
 from mcp_server.ledger_store import digest, now, owner_alive, owner_of, packed, this_process
 from toolkits.core.errors import NotInWorkspace
@@ -19,6 +19,7 @@ from toolkits.core.schema import BenchmarkResult, Json, Solution
 
 __all__ = [
     "ORPHANED",
+    "AttemptRow",
     "EvaluationRow",
     "JobRow",
     "Ledger",
@@ -68,11 +69,6 @@ class Ledger(HistoryStore, JobStore, RoleStore):
             AND task = coalesce(?, task) ORDER BY rowid DESC LIMIT ?"""
         with self._reading() as db:
             return [_evaluation_row(row) for row in db.execute(query, (run, role, task, limit))][::-1]
-
-    def count_evaluations(self, run: str, role: str | None = None) -> int:
-        query = "SELECT count(*) FROM evaluations WHERE run = ? AND role = coalesce(?, role)"
-        with self._reading() as db:
-            return int(db.execute(query, (run, role)).fetchone()[0])
 
 
 def _evaluation_row(row: sqlite3.Row) -> EvaluationRow:

@@ -45,7 +45,7 @@ class HistoryStore(Store):
         """Add a row; run "" holds what happens outside any run."""
         self._known(run)
         with self._recording() as db:
-            return append_row(db, run, kind, body, role)
+            return append_row(db, run, kind, json.loads(self.redact(packed(body))), role)
 
     def history(self, run: str, after: int = 0, limit: int = 50, kinds: Sequence[str] = ()) -> list[HistoryLine]:
         """Rows with a `seq` above `after`, in order; only of `kinds` when any is given."""

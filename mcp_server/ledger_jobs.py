@@ -5,35 +5,32 @@ import secrets
 import sqlite3
 
 from mcp_server.ledger_schema import JobRow
-from mcp_server.ledger_store import Store, now, owner_alive, packed, plain
+from mcp_server.ledger_spend import SpendStore
+from mcp_server.ledger_store import now, owner_alive, packed, plain
 from mcp_server.schema import JobKind, JobState
-from toolkits.core.errors import BudgetExhausted, NotInWorkspace
+from toolkits.core.errors import NotInWorkspace
 from toolkits.core.schema import Json
 
 ORPHANED = "the server that ran it ended before it was done: ask again"
 _OPEN = "state IN ('queued', 'running')"
 
 
-class JobStore(Store):
+class JobStore(SpendStore):
     """Who works on what, and what came of it."""
 
-    def open_job(
-        self, kind: JobKind, key: str, run: str, role: str, request: Json, owner: str, cap: int = 0
-    ) -> tuple[JobRow, bool]:
+    def open_job(self, kind: JobKind, key: str, run: str, role: str, request: Json, owner: str) -> tuple[JobRow, bool]:
         """A new queued job, or (True) the one that a living process already works on under the same key.
 
-        `cap` bounds the role's evaluations, those in flight included; joining costs none.
+        A role's benchmarks are bounded by every cap on evaluations that it has; joining costs none.
         """
         with self._writing() as db:
             for row in db.execute(f"SELECT * FROM jobs WHERE key = ? AND cancel = 0 AND {_OPEN}", (key,)):
                 if owner_alive(row["owner"]):
                     db.execute("UPDATE jobs SET shared = 1 WHERE id = ? AND role <> ?", (row["id"], role))
+                    db.execute("INSERT OR IGNORE INTO joins VALUES (?, ?)", (row["id"], role))
                     return _job_row(_found(db, row["id"])), True
-            if cap and _evaluations(db, run, role) >= cap:
-                raise BudgetExhausted(
-                    f"this role has used all {cap} evaluations it was given: "
-                    "end your turn with what you have learned; results so far are in read_history"
-                )
+            if kind == "benchmark" and role:
+                self.grant_evaluation(db, run, role)
             id, at = f"j{secrets.token_hex(6)}", now()
             db.execute(
                 "INSERT INTO jobs VALUES (?, ?, ?, ?, ?, 'queued', ?, ?, ?, NULL, '', 0, ?, 0)",
@@ -86,13 +83,6 @@ def end_job(db: sqlite3.Connection, id: str, state: JobState, answer: Json | Non
         f"UPDATE jobs SET state = ?, answer = ?, error = ?, heartbeat = ? WHERE id = ? AND {_OPEN}",
         (state, text, plain(error), now(), id),
     )
-
-
-def _evaluations(db: sqlite3.Connection, run: str, role: str) -> int:
-    """Recorded by the role, or under way."""
-    recorded = db.execute("SELECT count(*) FROM evaluations WHERE run = ? AND role = ?", (run, role)).fetchone()[0]
-    query = f"SELECT owner FROM jobs WHERE run = ? AND role = ? AND kind = 'benchmark' AND {_OPEN}"
-    return int(recorded) + sum(owner_alive(row["owner"]) for row in db.execute(query, (run, role)))
 
 
 def _found(db: sqlite3.Connection, id: str) -> sqlite3.Row:

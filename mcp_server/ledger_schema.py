@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from mcp_server.budgets import Caps
 from mcp_server.schema import JobKind, JobState, RoleState
 from toolkits.core.schema import BenchmarkResult, Json, Record
 
@@ -61,17 +62,48 @@ class RoleRow(Record):
     team: int
     name: str
     agent: str
+    """The spec it was started with: one agent, or several in order of preference."""
+    acting: str
+    """Which of them plays it now, or did last; empty before the first attempt."""
+    parent: str
+    """Id of the role that it helps; empty: it is nobody's helper."""
     state: RoleState
     owner: str
-    """`pid:start_ticks` of the role's process; of the server that registered it until that is known."""
+    """`pid:start_ticks` of the role's process; of the server that watches it while it has none."""
+    watcher: str
+    """`pid:start_ticks` of that server."""
+    stop: bool
+    """Somebody asked for its end."""
     note: str
     folder: Path
     evaluations: int
     minutes: float
     usd: float
+    tokens: int
     started_at: str
     ended_at: str
     """Empty while it runs."""
+
+    @property
+    def caps(self) -> Caps:
+        return Caps(usd=self.usd, tokens=self.tokens, minutes=self.minutes, evaluations=self.evaluations)
+
+
+class AttemptRow(Record):
+    """One process of a role, from its start to the meaning of its end."""
+
+    role: str
+    run: str
+    number: int
+    agent: str
+    """`name` or `name:model`."""
+    session: str
+    """The agent's own name for it, to go on with; empty: it gave none."""
+    started_at: str
+    ended_at: str
+    """Empty while it is at work."""
+    ending: str
+    note: str
 
 
 class Spent(Record):
@@ -120,5 +152,21 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         " BEGIN SELECT raise(ABORT, 'evaluations are append-only'); END",
     ),
     ("ALTER TABLE jobs ADD COLUMN shared INTEGER NOT NULL DEFAULT 0",),
+    (
+        "ALTER TABLE roles ADD COLUMN tokens INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE roles ADD COLUMN parent TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE roles ADD COLUMN acting TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE roles ADD COLUMN watcher TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE roles ADD COLUMN stop INTEGER NOT NULL DEFAULT 0",
+        "CREATE TABLE attempts (role TEXT NOT NULL, run TEXT NOT NULL, number INTEGER NOT NULL, agent TEXT NOT NULL,"
+        " session TEXT NOT NULL, started_at TEXT NOT NULL, ended_at TEXT NOT NULL, ending TEXT NOT NULL,"
+        " note TEXT NOT NULL, PRIMARY KEY (role, number)) STRICT",
+        "CREATE INDEX attempts_of_run ON attempts (run, ended_at)",
+        "CREATE TABLE joins (job TEXT NOT NULL, role TEXT NOT NULL, PRIMARY KEY (job, role)) STRICT",
+        "CREATE INDEX joins_of_role ON joins (role)",
+        "CREATE INDEX jobs_of_role ON jobs (role)",
+        "CREATE INDEX roles_of_run ON roles (run, parent)",
+        "CREATE INDEX history_of_role ON history (run, role)",
+    ),
 )
 """Statements that lead from version n to n + 1; only ever added to."""

@@ -5,7 +5,7 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +26,8 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.redact: Callable[[str], str] = str
+        """Takes secrets out of what others said, before it is kept."""
         self._connection: sqlite3.Connection | None = None
         self._lock = RLock()
 

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from mcp_server import answers
 from mcp_server.experiment import Experiment
 from mcp_server.jobs import Say
+from mcp_server.unjudged import not_compiled, not_run
 from toolkits.core import sanitize
 from toolkits.core.causes import Cause
 from toolkits.core.device import lease
@@ -18,13 +18,12 @@ async def sanitized(experiment: Experiment, builds: Path, say: Say) -> Benchmark
         say("sanitizing", 0)
         seen = await sanitize.sanitized(experiment.task, experiment.solution, builds)
     if seen.build:
-        task, solution = experiment.task, experiment.solution
-        return answers.not_compiled(task, solution, seen.build, experiment.mode, experiment.against)
+        return not_compiled(experiment, seen.build)
     if seen.skipped:
         build = CompileResult(
             ok=True, solution=experiment.solution.id, toolkit=experiment.solution.toolkit, not_timed=seen.skipped
         )
-        return answers.not_run(experiment.task, experiment.solution, build, experiment.mode, experiment.against)
+        return not_run(experiment, build)
     clean = BenchmarkResult(
         task=experiment.task.name,
         solution=experiment.solution.id,

@@ -1,13 +1,15 @@
 """Runs the server: over stdio for one client, over streamable HTTP on loopback for a run and its roles."""
 
+import asyncio
 import json
 import os
 import secrets
 import signal
 import socket
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import TextIO, cast
@@ -16,6 +18,7 @@ import anyio
 from mcp.server import MCPServer
 from mcp.server.auth.provider import AccessToken, TokenVerifier
 
+from mcp_server import keys
 from mcp_server.callers import Callers
 from mcp_server.lab import Lab
 from mcp_server.ledger import Ledger
@@ -25,6 +28,7 @@ from toolkits.core.errors import LabError
 
 SHUTDOWN_PATIENCE_S = 2
 PATH = "/mcp"
+LOOPBACK = "127.0.0.1"
 
 
 class LabTokens(TokenVerifier):
@@ -43,8 +47,32 @@ class LabTokens(TokenVerifier):
 def open_lab(root: Path, url: str = "", admin_token: str = "") -> Lab:
     """The lab on a workspace root, for whom the environment's token names."""
     workspace = Workspace(root)
-    ledger = Ledger(workspace.database)
-    return Lab(workspace, Callers(ledger, admin_token, _secret("KERNEL_LAB_TOKEN")), url)
+    callers = Callers(Ledger(workspace.database), admin_token, _secret("KERNEL_LAB_TOKEN"))
+    lab = Lab(workspace, callers, url, keys=keys.taken(os.environ))
+    lab.listen = partial(_address_for_roles, lab)
+    return lab
+
+
+@asynccontextmanager
+async def _address_for_roles(lab: Lab) -> AsyncGenerator[str]:
+    """The same lab over HTTP on loopback, for a server that talks to its own client another way."""
+    import uvicorn  # only here: a server without roles does not pay for it
+
+    class Server(uvicorn.Server):
+        @contextmanager
+        def capture_signals(self) -> Generator[None]:
+            yield  # they are the process's own business
+
+    with _listening(LOOPBACK, 0) as listener:
+        app = server_of(lab, LabTokens(lab.callers)).streamable_http_app(streamable_http_path=PATH, host=LOOPBACK)
+        config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=SHUTDOWN_PATIENCE_S)
+        server = Server(config)
+        serving = asyncio.create_task(server.serve(sockets=[listener]), name="the listener for roles")
+        try:
+            yield f"http://{LOOPBACK}:{listener.getsockname()[1]}{PATH}"
+        finally:
+            server.should_exit = True
+            await asyncio.wait({serving})
 
 
 def _secret(name: str) -> str:
@@ -68,11 +96,20 @@ async def _stdio(root: Path) -> None:
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_end_on_signal, lab)
-            await server_of(lab).run_stdio_async()
+            await _until_the_client_is_gone(server_of(lab))
+            await lab.finish_jobs()
             tasks.cancel_scope.cancel()
     finally:
         with anyio.CancelScope(shield=True):
             await lab.close()
+
+
+async def _until_the_client_is_gone(server: MCPServer) -> None:
+    """However it goes: one that is killed leaves a pipe that takes no more progress."""
+    try:
+        await server.run_stdio_async()
+    except* BrokenPipeError:
+        pass
 
 
 async def _end_on_signal(lab: Lab) -> None:

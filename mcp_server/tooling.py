@@ -2,6 +2,7 @@
 
 import functools
 import json
+from base64 import b64encode
 from collections.abc import Awaitable, Callable
 from difflib import get_close_matches
 from typing import Any, ParamSpec
@@ -9,7 +10,7 @@ from typing import Any, ParamSpec
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
-from mcp.types import CallToolResult, TextContent, ToolAnnotations
+from mcp.types import CallToolResult, ImageContent, TextContent, ToolAnnotations
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
@@ -59,6 +60,11 @@ def shown(answer: Record) -> CallToolResult:
     """Some clients show only the structured half, others only the text: both say the same, in at most 4 KB of a job."""
     answer = fitted(answer) if isinstance(answer, JobAnswer) else answer
     return CallToolResult(content=[TextContent(type="text", text=text_of(answer))], structured_content=slim(answer))
+
+
+def pictured(png: bytes) -> CallToolResult:
+    """An image alone: beside a structured half, some clients drop it."""
+    return CallToolResult(content=[ImageContent(type="image", data=b64encode(png).decode(), mime_type="image/png")])
 
 
 def reporter(context: Context) -> Report:

@@ -117,8 +117,17 @@ class Workspace:
     def builds(self) -> Path:
         return self._made(self.root / "builds")
 
+    @property
+    def fonts(self) -> Path:
+        """What the library that draws knows of this machine's fonts, which takes it seconds to find out."""
+        return self._made(self.root / "fonts")
+
     def run_folder(self, run: str) -> Path:
         return self._made(self.root / "runs" / _name(run))
+
+    def repository(self, run: str) -> Path:
+        """The run's own git repository; it may not exist."""
+        return self.run_folder(run) / "repository"
 
     def team_folder(self, run: str, team: int) -> Path:
         return self._made(self.run_folder(run) / "teams" / f"{team:03d}")

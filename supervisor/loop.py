@@ -17,6 +17,8 @@ from toolkits.core.schema import Json, Status
 POLL_S = 1.0
 SMALLEST_USD = 0.01
 """To the lab a cap of zero is none."""
+FAILED = ("crashed", "api_error", "auth", "quota", "refused", "stalled", "tools_missing")
+"""Ends of a role that say something about the agent or the lab, and nothing about the kernel."""
 PROFILE_SHARE = 0.1
 """Of the time budget: one profile takes no more."""
 
@@ -166,9 +168,9 @@ def _rule(config: RunConfig, team: Team | None) -> plateau.Rule:
 def _all_done(roles: Sequence[RoleAnswer], seen: Sequence[Evaluation]) -> Plateau:
     """Roles that end by themselves have no more ideas; roles that crash say something about the lab."""
     evidence = [e.id for e in seen][-8:]
-    crashed = [f"{role.name}: {role.note}" for role in roles if role.state == "crashed"]
-    if crashed:
-        return Plateau(kind="infrastructure", reason=f"roles crashed ({'; '.join(crashed)})", evidence=evidence)
+    failed = [f"{role.name} ended {role.state}: {role.note}" for role in roles if role.state in FAILED]
+    if failed:
+        return Plateau(kind="infrastructure", reason=f"roles failed ({'; '.join(failed)})", evidence=evidence)
     notes = "; ".join(f"{role.name}: {role.note or role.state}" for role in roles)
     return Plateau(kind="ideas", reason=f"the team has nothing left to try ({notes})", evidence=evidence)
 

@@ -4,10 +4,12 @@ import re
 import shutil
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from toolkits.core import diagnostics, process
-from toolkits.core.builds import content_key, find, keep, work_folder, write_sources
+from toolkits.core import bindings, diagnostics, process
+from toolkits.core.bindings import Binding
+from toolkits.core.builds import content_key, find, keep_final, work_folder, write_sources
 from toolkits.core.compiler import Compiler, binutils, cpu, enclosed, environment, name_inside
 from toolkits.core.errors import InvalidInput
 from toolkits.core.schema import CompileResult, Diagnostic, Solution, Task
@@ -25,8 +27,11 @@ PURPOSE_FLAGS: Mapping[Purpose, tuple[str, ...]] = {
     "races": (*WATCHED, "-O0", "-fsanitize=thread"),
 }
 LINK_FLAGS = ("-shared", "-fPIC", "-Wl,--no-undefined", "-fdiagnostics-color=never")
+BOUND_LINK_FLAGS = ("-shared", "-fPIC", "-Wl,-s", "-fdiagnostics-color=never")
+"""A library with a binding is encoded for the worker: without the names of its inner functions."""
 COMPILE_LIMIT_S = 60.0
 LIBRARY = "kernel.so"
+BOUND = "bound"
 HEADER = "task.h"
 
 _ALLOWED = re.compile(r"-(O|f|m|D|U|std=|W).*")
@@ -34,7 +39,20 @@ _REFUSED = re.compile(
     r"-(W[lap],|fplugin|fpass-plugin|fdump|fprofile|fauto-profile|fmodule|fsanitize|fuse-ld|fdiagnostics|fopt-info"
     r"|fsave-|fsyntax-only|fcallgraph|fstack-usage|ftest-coverage|fmax-errors|ferror-limit|mllvm|f\w+-prefix-map).*"
 )
-_NOT_OF_THE_SOURCE = re.compile(r"Killed signal|No space left on device|cannot allocate memory|out of memory")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """All that decides what is built of a solution."""
+
+    files: Mapping[str, str]
+    """Sources, and what the toolkit adds to them."""
+    arguments: list[str]
+    """Of the compiler."""
+    wanted: list[tuple[str, str, str]]
+    """What the library must define: symbol, file and declaration."""
+    limit_s: float
+    binding: Binding | None = None
 
 
 class CppToolkit:
@@ -52,58 +70,92 @@ class CppToolkit:
     async def compile(self, task: Task, solution: Solution, builds: Path, purpose: Purpose = "run") -> CompileResult:
         """Build under `builds`, or find the same content already built there."""
         plan_of(task, solution)
-        header = c_header(task, solution.entry_function, solution.plan_function)
-        arguments = [*_flags(solution, purpose), *_units(solution)]
+        recipe = _bound(task, solution) if solution.binding else _plain(task, solution, purpose, self._limit_s)
         version = await self._compiler.version()
-        folder = builds.resolve() / content_key(solution.id, header, arguments, version, cpu(), purpose)
+        about = (recipe.binding.package, purpose) if recipe.binding else (purpose,)
+        folder = builds.resolve() / content_key(
+            solution.id, recipe.files[HEADER], recipe.arguments, version, cpu(), *about
+        )
         if found := find(folder):
             return found
         with work_folder(builds) as work:
-            result = await _build(work, task, solution, header, [self._compiler.path(), *arguments], self._limit_s)
+            result = await _build(work, solution, recipe, self._compiler.path())
             result = result.model_copy(update={"toolchain": version})
-            # A time limit or a full memory says something of this machine, now: the next call tries again.
-            return keep(work, folder, result) if _is_final(result) else result
+            return keep_final(work, folder, result)
 
 
-async def _build(
-    work: Path, task: Task, solution: Solution, header: str, command: list[str], limit_s: float
-) -> CompileResult:
+def _plain(task: Task, solution: Solution, purpose: Purpose, limit_s: float) -> Recipe:
+    """A function on pointers."""
+    header = c_header(task, solution.entry_function, solution.plan_function)
+    flags = [*_flags(solution), *PURPOSE_FLAGS[purpose], *LINK_FLAGS, "-I."]
+    return Recipe(
+        {HEADER: header, **solution.sources}, [*flags, *_units(solution)], _declarations(task, solution), limit_s
+    )
+
+
+def _bound(task: Task, solution: Solution) -> Recipe:
+    """A function on tensors: every purpose is the same build, since no driver of ours could call another."""
+    assert solution.binding
+    binding, exports, unit = bindings.binding(solution.binding), bindings.exports(solution), f"{bindings.UNIT}.cpp"
+    if unit in solution.sources:
+        raise InvalidInput(f"{unit} is made by the toolkit: call the solution's file something else")
+    units = _units(solution)
+    if exports:  # it includes the entry file
+        units = [one for one in units if one != f"./{solution.entry_file}"] + [f"./{unit}"]
+    flags = [*_flags(solution), *BOUND_LINK_FLAGS, "-I.", *binding.compile_flags()]
+    names = [name for name in (solution.entry_function, solution.plan_function) if name]
+    return Recipe(
+        {HEADER: bindings.header(task), **solution.sources, **({unit: exports} if exports else {})},
+        [*flags, *units, *binding.library_flags()],
+        [(binding.symbol(name), solution.entry_file, binding.declaration(name)) for name in names],
+        bindings.LIMIT_S,
+        binding,
+    )
+
+
+async def _build(work: Path, solution: Solution, recipe: Recipe, compiler: str) -> CompileResult:
     sources, scratch = work / "src", work / "tmp"
     scratch.mkdir()
-    write_sources(sources, {HEADER: header, **solution.sources})
+    write_sources(sources, recipe.files)
     started = time.monotonic()
     # The file names in messages and debug information are those of the solution: the compiler sees only them.
     inside = name_inside(work)
+    command = [compiler, *recipe.arguments]
     whole = [*command, f"-ffile-prefix-map={inside}/src=.", "-o", f"../{LIBRARY}"]
-    done = await process.run(
-        enclosed(whole, work, "src"), cwd=sources, timeout_s=limit_s, env=environment(inside / "tmp")
-    )
+    visible = recipe.binding.visible() if recipe.binding else []
+    boxed = enclosed(whole, work, "src", visible)
+    done = await process.run(boxed, cwd=sources, timeout_s=recipe.limit_s, env=environment(inside / "tmp"))
     log = done.output.replace(f"{inside}/tmp/", "").replace(f"{inside}/src/", "")
     found = diagnostics.parse(log)
     if done.returncode is None:
-        found = [
-            Diagnostic(severity="error", message=f"compile_timeout: stopped after {limit_s:g} s"),
-            *found,
-        ]
+        message = f"compile_timeout: stopped after {recipe.limit_s:g} s"
+        found = [Diagnostic(severity="error", message=message), *found]
     elif done.returncode != 0:
         found = diagnostics.with_error(found, log)
     else:
-        found = [*await _entry_errors(work / LIBRARY, task, solution), *found]
+        found = [*await _entry_errors(work / LIBRARY, recipe.wanted), *found]
     shutil.rmtree(scratch)
-    ok = not any(diagnostic.severity == "error" for diagnostic in found)
-    return CompileResult(
-        ok=ok,
+    result = CompileResult(
+        ok=not any(diagnostic.severity == "error" for diagnostic in found),
         solution=solution.id,
         toolkit="cpp",
-        artifact=work / LIBRARY if ok else None,
         command=command,
         diagnostics=found[: diagnostics.MOST],
         log=log,
         build_ms=(time.monotonic() - started) * 1e3,
     )
+    return result.model_copy(update=_loadable(work, recipe)) if result.ok else result
 
 
-async def _entry_errors(library: Path, task: Task, solution: Solution) -> list[Diagnostic]:
+def _loadable(work: Path, recipe: Recipe) -> dict[str, object]:
+    """What a worker loads: the library, or the host that shows a bound one's functions."""
+    if not recipe.binding:
+        return {"artifact": work / LIBRARY}
+    write_sources(work / BOUND, bindings.artifact(recipe.binding.name, (work / LIBRARY).read_bytes()))
+    return {"artifact": work / BOUND, "loads_as": "python", "host": bindings.HOST}
+
+
+async def _entry_errors(library: Path, wanted: list[tuple[str, str, str]]) -> list[Diagnostic]:
     """What is wrong with the library's entry symbols; `nm`, which reads what a source made, sees nothing else."""
     command = [binutils("nm"), "-D", "--defined-only", f"./{library.name}"]
     work = library.parent
@@ -111,16 +163,16 @@ async def _entry_errors(library: Path, task: Task, solution: Solution) -> list[D
     done = await process.run(boxed, cwd=work, timeout_s=20, env=environment(name_inside(work)), keep=4_000_000)
     if done.returncode != 0:
         message = f"nm cannot read the library that these sources make: {done.output.strip()[-300:]}"
-        return [Diagnostic(severity="error", message=message, file=solution.entry_file)]
+        return [Diagnostic(severity="error", message=message, file=wanted[0][1])]
     symbols = {fields[-1]: fields[-2] for line in done.output.splitlines() if len(fields := line.split()) > 1}
     return [
         Diagnostic(severity="error", message=f"missing entry symbol: define exactly `{signature}`, exported", file=file)
-        for function, file, signature in _wanted(task, solution)
-        if symbols.get(function, "") not in {"T", "W", "i"}
+        for symbol, file, signature in wanted
+        if symbols.get(symbol, "") not in {"T", "W", "i"}
     ]
 
 
-def _wanted(task: Task, solution: Solution) -> list[tuple[str, str, str]]:
+def _declarations(task: Task, solution: Solution) -> list[tuple[str, str, str]]:
     """The functions that a library must define: name, file and declaration."""
     planned, run = solution.plan_function, solution.entry_function
     wanted = [(run, solution.entry_file, c_signature(task, run, planned=bool(planned)))]
@@ -129,7 +181,7 @@ def _wanted(task: Task, solution: Solution) -> list[tuple[str, str, str]]:
     return wanted
 
 
-def _flags(solution: Solution, purpose: Purpose) -> list[str]:
+def _flags(solution: Solution) -> list[str]:
     for flag in solution.flags:
         if not _ALLOWED.fullmatch(flag) or _REFUSED.match(flag):
             raise InvalidInput(
@@ -137,7 +189,7 @@ def _flags(solution: Solution, purpose: Purpose) -> list[str]:
                 " dumps, profiles, sanitizers and flags for the linker or assembler"
             )
     chosen = [f"-D{name}={value}" for name, value in solution.chosen().items()]
-    return [*DEFAULT_FLAGS, *solution.flags, *chosen, *PURPOSE_FLAGS[purpose], *LINK_FLAGS, "-I."]
+    return [*DEFAULT_FLAGS, *solution.flags, *chosen]
 
 
 def _units(solution: Solution) -> list[str]:
@@ -148,11 +200,6 @@ def _units(solution: Solution) -> list[str]:
     if solution.entry_file not in units:
         raise InvalidInput(f"the entry file {solution.entry_file!r} of a cpp solution must be a .cpp, .cc or .cxx file")
     return [f"./{name}" for name in units]
-
-
-def _is_final(result: CompileResult) -> bool:
-    timed_out = any(diagnostic.message.startswith("compile_timeout") for diagnostic in result.diagnostics)
-    return result.ok or not (timed_out or _NOT_OF_THE_SOURCE.search(result.log))
 
 
 TOOLKIT: Toolkit = CppToolkit()

@@ -8,15 +8,17 @@ import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 
-from toolkits.core import diagnostics
-from toolkits.core.builds import content_key, find, keep, work_folder, write_sources
+from toolkits.core import bindings, diagnostics
+from toolkits.core.bindings import Binding
+from toolkits.core.builds import content_key, find, keep_final, work_folder, write_sources
 from toolkits.core.errors import InvalidInput, ToolkitUnavailable
-from toolkits.core.gpu import emulate, nvcc, toolchain
+from toolkits.core.gpu import bound, device_access, device_build, emulate, nvcc, toolchain
 from toolkits.core.gpu.arch import DEFAULT_TARGETS, checked_target
 from toolkits.core.gpu.entry_functions import entry_errors
-from toolkits.core.gpu.inspection import TIMEOUT, Compile, Inspected, Job, inspect
+from toolkits.core.gpu.inspection import Compile, Inspected, Job, inspect
 from toolkits.core.gpu.launches import plain
 from toolkits.core.schema import CompileResult, Solution, Task
 from toolkits.core.signature import device_header, plan_of
@@ -34,7 +36,6 @@ _ALLOWED = re.compile(
     r"|--?(fmad|ftz|prec-div|prec-sqrt)=(true|false)"
 )
 _HOST = re.compile(r"<<<|\bmain\s*\(|#\s*include\s*<(?!cuda_|cuda/|cub/|cooperative_groups|mma\.h|crt/|nv/)\w+")
-_NOT_OF_THE_SOURCE = re.compile(r"Killed|No space left on device|cannot allocate memory|out of memory", re.IGNORECASE)
 
 
 class CudaToolkit:
@@ -52,29 +53,40 @@ class CudaToolkit:
     async def compile(self, task: Task, solution: Solution, builds: Path, purpose: Purpose = "run") -> CompileResult:
         """Report on every target, and where it is to run, build what the CPU can execute."""
         plan_of(task, solution)
-        header = device_header(task, "cuda", solution.entry_function, solution.plan_function)
+        binding = bindings.binding(solution.binding) if solution.binding else None
+        header = bound.header(task) if binding else _header(task, solution)
         flags = [*DEFAULT_FLAGS, *_flags(solution.flags), *(f"-D{name}={n}" for name, n in solution.chosen().items())]
+        flags += bound.flags(binding) if binding else []
         targets = _targets(solution.targets)
-        what = ("cuda", solution.id, header, flags, targets, _stamps(), purpose)
-        folder = builds.resolve() / content_key(*what, emulate.emulation_key())
+        package = binding.package if binding else ""
+        what = ("cuda", solution.id, header, flags, targets, _stamps(), purpose, package)
+        gpu = await device_access.first("cuda")
+        folder = builds.resolve() / content_key(*what, emulate.emulation_key(), device_build.stamp(gpu))
         if found := find(folder):
             return found
-        units = _units(solution)
         constants = {name: axis.value for name, axis in task.axes.items() if axis.value is not None}
         with work_folder(builds) as work:
-            started = time.monotonic()
             sources = {HEADER: header, **solution.sources}
             job = Job(
-                *(work, sources, units, targets, flags, self._limit_s),
+                *(work, sources, _units(solution), targets, flags, bindings.LIMIT_S if binding else self._limit_s),
                 known=constants | solution.chosen(),
                 any_target=not solution.targets,
             )
+            result = await self._built(job, task, solution, binding)
+            if result.ok and purpose == "run" and not binding:
+                result = await _runnable(job, task, solution, gpu, result)
+            return keep_final(work, folder, result)
+
+    async def _built(self, job: Job, task: Task, solution: Solution, binding: Binding | None) -> CompileResult:
+        started = time.monotonic()
+        if not binding:
             seen = await self._inspected(job, nvcc.compiled)
             seen.diagnostics[:0] = entry_errors(task, solution, "cuda")
-            result = self._result(seen, solution.id, await self._version(), started)
-            if result.ok and purpose == "run":
-                result = await _emulated(work, task, solution, header, result)
-            return keep(work, folder, result) if _is_final(result) else result
+            return self._result(seen, solution.id, await self._version(), started)
+        seen = await self._inspected(job, partial(nvcc.compiled, visible=bound.visible(binding)))
+        seen.diagnostics[:0] = bound.entry_errors(binding, solution)
+        result = self._result(seen, solution.id, await self._version(), started)
+        return result.model_copy(update={"not_timed": bound.not_run(binding, _named(result))}) if result.ok else result
 
     async def look(self, sources: Mapping[str, str], targets: Sequence[str], builds: Path) -> CompileResult:
         """Report on files that are no solution of a task: by NVRTC where they hold kernels alone."""
@@ -95,10 +107,10 @@ class CudaToolkit:
                 job, version = replace(job, flags=DEFAULT_FLAGS), await self._version()
                 seen = await self._inspected(job, nvcc.compiled)
             result = self._result(seen, key, version, started)
-            return keep(work, builds.resolve() / key, result) if _is_final(result) else result
+            return keep_final(work, builds.resolve() / key, result)
 
     async def _inspected(self, job: Job, compile: Compile) -> Inspected:
-        if self.missing() and compile is nvcc.compiled:
+        if self.missing() and compile is not nvcc.compiled_at_run_time:
             raise ToolkitUnavailable(f"this machine lacks {self.missing()}")
         write_sources(job.work / nvcc.SOURCES, job.sources)
         scratch = job.work / nvcc.SCRATCH
@@ -127,6 +139,15 @@ class CudaToolkit:
         if key not in self._versions:
             self._versions[key] = await nvcc.version(path)
         return self._versions[key]
+
+
+def _header(task: Task, solution: Solution) -> str:
+    return device_header(task, "cuda", solution.entry_function, solution.plan_function)
+
+
+def _named(result: CompileResult) -> str:
+    """The targets that it was built for."""
+    return ", ".join(dict.fromkeys(kernel.target for kernel in result.kernels))
 
 
 def _targets(named: Sequence[str]) -> list[str]:
@@ -164,19 +185,24 @@ def _has_kernels(name: str, text: str) -> bool:
     return name.endswith(".cu") and "__global__" in plain(text)
 
 
+async def _runnable(
+    job: Job, task: Task, solution: Solution, gpu: device_access.Gpu | None, result: CompileResult
+) -> CompileResult:
+    """The same with what the judge can load: for the device that is here, else for the emulation."""
+    if not gpu or gpu.stand_in:
+        emulated = await _emulated(job.work, task, solution, job.sources[HEADER], result)
+        return device_build.runs_on(gpu, emulated)
+    compiler = [toolchain.needed("nvcc"), *job.flags]
+    built = await device_build.device_library(job.work, job.sources, job.units, compiler, gpu, job.limit_s)
+    return device_build.with_library(gpu, result, built)
+
+
 async def _emulated(work: Path, task: Task, solution: Solution, header: str, result: CompileResult) -> CompileResult:
-    """The same with what the judge can run: no device is used, not even where there is one."""
+    """The same with what the judge can run where no device is."""
     made = await emulate.emulated_library(work, task, solution, "cuda", header)
-    targets = ", ".join(dict.fromkeys(kernel.target for kernel in result.kernels))
-    why = emulate.NOT_TIMED if made.library else f"built for {targets}, but not run: {made.why_not()}"
+    why = emulate.NOT_TIMED if made.library else f"built for {_named(result)}, but not run: {made.why_not()}"
     log = "\n".join(filter(None, (result.log, made.log and f"== emulation\n{made.log}")))
     return result.model_copy(update={"artifact": made.library, "not_timed": why, "log": log})
-
-
-def _is_final(result: CompileResult) -> bool:
-    """A time limit or a full memory says something of this machine, now: the next call tries again."""
-    timed_out = any(diagnostic.message.startswith(TIMEOUT) for diagnostic in result.diagnostics)
-    return result.ok or not (timed_out or _NOT_OF_THE_SOURCE.search(result.log))
 
 
 TOOLKIT: Toolkit = CudaToolkit()

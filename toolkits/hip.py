@@ -11,18 +11,15 @@ from pathlib import Path, PurePosixPath
 
 import anyio
 
-from toolkits.core import diagnostics, process
-from toolkits.core.builds import content_key, find, keep, work_folder, write_sources
-from toolkits.core.compiler import enclosed, environment, name_inside
+from toolkits.core import diagnostics
+from toolkits.core.builds import content_key, find, keep_final, work_folder, write_sources
 from toolkits.core.errors import InvalidInput, ToolkitUnavailable
-from toolkits.core.gpu import amd
-from toolkits.core.gpu.amd_assembly import Kernel
-from toolkits.core.gpu.amd_assembly import kernels as kernels_of
+from toolkits.core.gpu import amd, device_access, device_build
 from toolkits.core.gpu.emulate import NOT_TIMED, emulated_library, emulation_key
 from toolkits.core.gpu.entry_functions import entry_errors
 from toolkits.core.gpu.hip_compilers import HEADERS, REMEDY, HipCompiler, compiler_for, installed
-from toolkits.core.gpu.launches import Launch, launches
-from toolkits.core.gpu.names import base, demangled, short
+from toolkits.core.gpu.hip_target import HipSources
+from toolkits.core.gpu.targets import merged
 from toolkits.core.schema import CompileResult, Diagnostic, KernelReport, Solution, Task
 from toolkits.core.signature import device_header, plan_of
 from toolkits.core.toolkit import Purpose, Toolkit
@@ -30,14 +27,11 @@ from toolkits.core.toolkit import Purpose, Toolkit
 DEFAULT_FLAGS = ("-O3", "-std=c++20", "-gline-tables-only", "-fno-color-diagnostics")
 COMPILE_LIMIT_S = 120.0
 HEADER = "task.h"
-ASSEMBLY_BYTES = 20_000_000
-"""Of one source; more is not read."""
 _UNITS = {".hip", ".cpp", ".cc", ".cxx"}
 _ALLOWED = re.compile(
     r"-(O[0-3s]|D\w+(=\S*)?|U\w+|std=(c|gnu)\+\+\d\w|ffast-math|fno-math-errno|ffp-contract=\w+|f(no-)?unroll-loops"
     r"|munsafe-fp-atomics|W(all|extra|no-[\w-]+))"
 )
-_COUNT = re.compile(r"^\d+ (?:error|warning)s? generated")
 
 
 class HipToolkit:
@@ -59,24 +53,33 @@ class HipToolkit:
         flags = _flags(solution)
         versions = {target: compiler.version for target, compiler in compilers.items()}
         own = [path.read_text(encoding="utf-8") for path in sorted(HEADERS.iterdir())]
-        folder = builds.resolve() / content_key("hip", solution.id, header, flags, versions, own, emulation_key())
+        gpu = await device_access.first("hip")
+        what = ("hip", solution.id, header, flags, versions, own, device_build.stamp(gpu))
+        folder = builds.resolve() / content_key(*what, emulation_key())
         if found := find(folder):
             return found
         started = time.monotonic()
         with work_folder(builds) as work:
-            result = await _Build(work, task, solution, flags, self._limit_s).run(header, compilers)
+            result = await _Build(work, task, solution, flags, self._limit_s, gpu).run(header, compilers)
             took = (time.monotonic() - started) * 1e3
             result = result.model_copy(update={"toolchain": "; ".join(sorted({*versions.values()})), "build_ms": took})
-            return keep(work, folder, result) if _is_final(result) else result
+            return keep_final(work, folder, result)
 
 
 class _Build:
     """One build in its folder: src/, include/ and an assembly and code object a source and target."""
 
-    def __init__(self, work: Path, task: Task, solution: Solution, flags: list[str], limit_s: float) -> None:
+    def __init__(
+        self,
+        work: Path,
+        task: Task,
+        solution: Solution,
+        flags: list[str],
+        limit_s: float,
+        gpu: device_access.Gpu | None,
+    ) -> None:
         self._work, self._task, self._solution = work, task, solution
-        self._flags, self._limit_s = flags, limit_s
-        self._log: list[str] = []
+        self._flags, self._limit_s, self._gpu = flags, limit_s, gpu
 
     async def run(self, header: str, compilers: Mapping[str, HipCompiler]) -> CompileResult:
         write_sources(self._work / "src", {HEADER: header, **self._solution.sources})
@@ -84,16 +87,18 @@ class _Build:
         (self._work / "tmp").mkdir()
         found = [*entry_errors(self._task, self._solution, "hip"), *_left_out(self._solution, compilers)]
         done: dict[str, tuple[list[Diagnostic], list[KernelReport]]] = {}
+        known = self._solution.chosen() | {n: a.value for n, a in self._task.axes.items() if a.value is not None}
+        sources = HipSources(self._work, self._solution.sources, _units(self._solution), known)
 
         async def one(target: str, compiler: HipCompiler) -> None:
-            done[target] = await self._for_target(target, compiler)
+            done[target] = await sources.for_target(target, compiler, self._flags, self._limit_s)
 
         async with anyio.create_task_group() as group:
             for target, compiler in compilers.items():
                 group.start_soon(one, target, compiler)
         found += [problem for target in compilers for problem in done[target][0]]
         reports = [kernel for target in compilers for kernel in done[target][1]]
-        found = _merged(found, list(compilers), any_target=not self._solution.targets)
+        found = merged(found, list(compilers), any_target=not self._solution.targets)
         shutil.rmtree(self._work / "tmp")
         shutil.rmtree(self._work / "include")
         ok = not any(one.severity == "error" for one in found)
@@ -103,10 +108,23 @@ class _Build:
             toolkit="hip",
             command=next(iter(compilers.values())).compile(next(iter(compilers)), self._flags, "SOURCE", "OUTPUT.s"),
             diagnostics=found[: diagnostics.MOST],
-            log="\n".join(sorted(self._log)),
+            log="\n".join(sorted(sources.log)),
             kernels=reports,
         )
-        return await self._emulated(result, header) if ok else result
+        return await self._runnable(result, header, compilers) if ok else result
+
+    async def _runnable(
+        self, result: CompileResult, header: str, compilers: Mapping[str, HipCompiler]
+    ) -> CompileResult:
+        """The same with what the judge can load: for the device that is here, if ROCm is too, else emulated."""
+        hipcc = next((one.program for one in compilers.values() if one.kind == "hipcc"), "")
+        if not self._gpu or self._gpu.stand_in or not hipcc:
+            emulated = await self._emulated(result, header)
+            return device_build.runs_on(self._gpu, emulated) if self._gpu and self._gpu.stand_in else emulated
+        sources, units = {HEADER: header, **self._solution.sources}, _units(self._solution)
+        command = [hipcc, *self._flags]
+        built = await device_build.device_library(self._work, sources, units, command, self._gpu, self._limit_s)
+        return device_build.with_library(self._gpu, result, built)
 
     async def _emulated(self, result: CompileResult, header: str) -> CompileResult:
         """The library that the judge loads where no AMD GPU is; what it cannot run is said and is no error."""
@@ -116,59 +134,6 @@ class _Build:
         return result.model_copy(
             update={"artifact": built.library, "not_timed": built.why_not() or NOT_TIMED, "log": log}
         )
-
-    async def _for_target(self, target: str, compiler: HipCompiler) -> tuple[list[Diagnostic], list[KernelReport]]:
-        """Diagnostics, then reports, of every source on one architecture."""
-        found: list[Diagnostic] = []
-        kernels: list[Kernel] = []
-        for unit in _units(self._solution):
-            stem = f"{PurePosixPath(unit).as_posix().replace('/', '_')}.{target}"
-            problems = await self._step(compiler.compile(target, self._flags, f"./{unit}", f"../{stem}.s"), target)
-            if not _errors(problems):
-                kernels += kernels_of(_text(self._work / f"{stem}.s"))
-                problems += await self._linked(compiler, target, stem)
-            found += problems
-        names = await demangled([kernel.symbol for kernel in kernels], self._work)
-        known = self._solution.chosen() | {n: a.value for n, a in self._task.axes.items() if a.value is not None}
-        started = launches(self._solution.sources, known)
-        reports: list[KernelReport] = []
-        for kernel in kernels:
-            name = short(names.get(kernel.symbol, kernel.symbol))
-            own = [launch for launch in started if launch.kernel == base(name)]
-            found += amd.refused(kernel, name, target, own)
-            reports.append(amd.report(kernel, name, target, _most_threads(own), _most_dynamic(own)))
-        return found, reports
-
-    async def _linked(self, compiler: HipCompiler, target: str, stem: str) -> list[Diagnostic]:
-        """A device function that nobody defines is only seen here."""
-        found: list[Diagnostic] = []
-        if link := compiler.link(f"../tmp/{stem}.o", f"../{stem}.co"):
-            # clang names a file twice where a source is called ./x, and its assembler then refuses the line table.
-            text = _text(self._work / f"{stem}.s")
-            (self._work / "tmp" / f"{stem}.s").write_text(
-                re.sub(r"(?m)^\s+\.(?:loc|file)\s.*\n", "", text), encoding="utf-8"
-            )
-            found = await self._step(compiler.assemble(target, f"../tmp/{stem}.s", f"../tmp/{stem}.o"), target)
-            if not _errors(found):
-                found += await self._step(link, target)
-        return [one.model_copy(update={"message": _undefined(one.message)}) for one in found]
-
-    async def _step(self, command: list[str], target: str) -> list[Diagnostic]:
-        inside = name_inside(self._work)
-        boxed, env = enclosed(command, self._work, "src"), environment(inside / "tmp")
-        done = await process.run(boxed, cwd=self._work / "src", timeout_s=self._limit_s, env=env)
-        log = done.output.replace(f"{inside}/src/", "").replace("../include/hip/", "hip/")
-        if log.strip():
-            self._log.append(f"[{target}]\n{log.rstrip()}")
-        if done.returncode is None:
-            return [
-                Diagnostic(severity="error", message=f"compile_timeout: stopped after {self._limit_s:g} s [{target}]")
-            ]
-        found = diagnostics.parse(log)
-        if done.returncode != 0:
-            lines = [line for line in log.splitlines() if not _COUNT.match(line)]
-            found = diagnostics.with_error(found, "\n".join(lines))
-        return [one.model_copy(update={"message": f"{one.message} [{target}]"}) for one in found]
 
 
 async def _chosen(targets: Sequence[str]) -> dict[str, HipCompiler]:
@@ -218,52 +183,6 @@ def _units(solution: Solution) -> list[str]:
     if solution.entry_file not in units:
         raise InvalidInput(f"the entry file {solution.entry_file!r} of a hip solution must be a .hip or .cpp file")
     return units
-
-
-def _text(path: Path) -> str:
-    with path.open(encoding="utf-8", errors="replace") as file:
-        return file.read(ASSEMBLY_BYTES)
-
-
-def _merged(found: list[Diagnostic], targets: list[str], *, any_target: bool) -> list[Diagnostic]:
-    """One message where every target says the same; errors first.
-
-    Where nobody named the targets, one that builds is enough, and what others say is a warning.
-    """
-    tagged = [re.search(r"\[(gfx\w+)\]$", one.message) for one in found]
-    bad = {match[1] if match else "" for one, match in zip(found, tagged, strict=True) if one.severity == "error"}
-    if any_target and "" not in bad and len(bad) < len(targets):
-        found = [one.model_copy(update={"severity": "warning"}) if one.severity == "error" else one for one in found]
-    plain = [one.model_copy(update={"message": re.sub(r" \[gfx\w+\]$", "", one.message)}) for one in found]
-    told = [bare if plain.count(bare) >= len(targets) else one for one, bare in zip(found, plain, strict=True)]
-    kept = [one for at, one in enumerate(told) if one not in told[:at]]
-    order = {"error": 0, "warning": 1, "note": 2}
-    return sorted(kept, key=lambda one: order[one.severity])
-
-
-def _errors(found: list[Diagnostic]) -> bool:
-    return any(one.severity == "error" for one in found)
-
-
-def _undefined(message: str) -> str:
-    """The linker's word for it, and what it means."""
-    match = re.search(r"undefined (?:hidden )?symbol: (.*?)( \[gfx\w+\])?$", message)
-    if not match:
-        return message
-    return f"device function {match[1]} is declared but not defined: define it in the same file{match[2] or ''}"
-
-
-def _most_threads(own: list[Launch]) -> int | None:
-    return max((launch.threads for launch in own if launch.threads), default=None)
-
-
-def _most_dynamic(own: list[Launch]) -> int | None:
-    return max((one.dynamic_shared_bytes for one in own if one.dynamic_shared_bytes is not None), default=None)
-
-
-def _is_final(result: CompileResult) -> bool:
-    """A time limit says something of this machine, now: the next call tries again."""
-    return not any("compile_timeout" in text for text in (result.not_timed, *(d.message for d in result.diagnostics)))
 
 
 TOOLKIT: Toolkit = HipToolkit()

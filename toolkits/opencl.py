@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 
 from toolkits.core import diagnostics, process
-from toolkits.core.builds import content_key, find, keep, work_folder, write_sources
+from toolkits.core.builds import content_key, find, keep_final, work_folder, write_sources
 from toolkits.core.compiler import cpu
 from toolkits.core.errors import HarnessError, InvalidInput, ToolkitUnavailable
 from toolkits.core.judge.confine import surroundings
@@ -57,7 +57,7 @@ class OpenclToolkit:
             files = {**solution.sources, HOST: host, LAUNCH: json.dumps(launch)}
             write_sources(work / SOURCES, files)
             result = await _built(work, task, solution, files)
-            return keep(work, folder, result) if result.log != _TOO_LONG else result
+            return keep_final(work, folder, result)
 
 
 _TOO_LONG = f"compile_timeout: stopped after {COMPILE_LIMIT_S:g} s"

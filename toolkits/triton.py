@@ -14,9 +14,10 @@ from shutil import rmtree
 from pydantic import ValidationError
 
 from toolkits.core import diagnostics
-from toolkits.core.builds import content_key, find, keep, work_folder, write_sources
+from toolkits.core.builds import content_key, find, keep_final, work_folder, write_sources
 from toolkits.core.errors import InvalidInput, ToolkitUnavailable
-from toolkits.core.gpu import amd, arch, triton_report
+from toolkits.core.gpu import amd, arch, device_access, device_build, triton_report
+from toolkits.core.gpu.targets import merged
 from toolkits.core.gpu.triton_answer import Problem, TritonAnswer, TritonRequest
 from toolkits.core.profile_box import room
 from toolkits.core.profile_child import dump_arguments, last_words, run_child
@@ -26,14 +27,15 @@ from toolkits.python import check_sources
 
 DEFAULT_TARGETS = ("sm_90", "sm_100", "gfx942", "gfx950")
 COMPILE_LIMIT_S = 180.0
+TUNING_S = 8.0
 SOURCES, ANSWER = "src", "answer.json"
-HOST, BESIDE = "triton_host.py", ("triton_stub.py", "triton_bounds.py")
+HOST, BESIDE = "triton_host.py", ("triton_stub.py", "triton_bounds.py", "triton_bfloat16.py")
 """What lies beside the solution where it is interpreted."""
 GPU = Path(__file__).parent / "core" / "gpu"
 INTERPRETED = "run by Triton's interpreter on the CPU: checked, never timed"
-NO_BFLOAT16 = (
-    "compiled only: Triton's interpreter computes bfloat16 wrongly without a word (it holds the bits as integers), so"
-    " no answer of it could be judged; with float32 inputs, or on a GPU, it can be"
+WIDENED = (
+    f"{INTERPRETED}; it cannot compute in bfloat16: such values are float32 here, and rounded where they are cast or"
+    " stored, so that sums and products in bfloat16 are more exact than on a GPU"
 )
 _BFLOAT16 = re.compile(r"\bb(?:float|f)16\b")
 
@@ -43,8 +45,8 @@ class TritonToolkit:
 
     name = "triton"
 
-    def __init__(self, limit_s: float = COMPILE_LIMIT_S) -> None:
-        self._limit_s = limit_s
+    def __init__(self, limit_s: float = COMPILE_LIMIT_S, tuning_s: float = TUNING_S) -> None:
+        self._limit_s, self._tuning_s = limit_s, tuning_s
 
     def missing(self) -> str:
         if find_spec("triton"):
@@ -58,16 +60,21 @@ class TritonToolkit:
             raise ToolkitUnavailable(f"this machine lacks {missing}")
         targets, toolchain = _targets(solution.targets), f"triton {version('triton')}"
         own = [path.read_text(encoding="utf-8") for path in sorted(GPU.glob("triton_*.py"))]
-        key = content_key("triton", solution.id, task.content_hash, targets, toolchain, own)
+        gpu = await _gpu()
+        what = ("triton", solution.id, task.content_hash, targets, toolchain, own)
+        key = content_key(*what, device_build.stamp(gpu))
         folder = builds.resolve() / key
         if found := find(folder):
             return found
         started = time.monotonic()
         with work_folder(builds) as work:
             result = await self._built(work, task, solution, targets)
+            if gpu and not gpu.stand_in and result.ok:
+                result = result.model_copy(update={"host": "", "environment": {}, "artifact": work / SOURCES})
+            result = device_build.runs_on(gpu, result)
             took = (time.monotonic() - started) * 1e3
             result = result.model_copy(update={"toolchain": toolchain, "build_ms": took})
-            return keep(work, folder, result) if _is_final(result) else result
+            return keep_final(work, folder, result)
 
     async def _built(self, work: Path, task: Task, solution: Solution, targets: list[str]) -> CompileResult:
         found = check_sources(task, solution)
@@ -81,14 +88,13 @@ class TritonToolkit:
         kernels = await triton_report.reports(answer.variants, answer.tuned, aside)
         rmtree(aside)
         said = [*_problems(answer, targets), *triton_report.failures(answer.variants)]
-        found = _weighed([*said, *found], targets, any_target=not solution.targets)
+        found = merged([*said, *found], targets, any_target=not solution.targets)
         ok = not any(one.severity == "error" for one in found)
-        bfloat16 = _uses_bfloat16(task, solution)
         return result.model_copy(
             update={
                 "ok": ok,
-                "artifact": work / SOURCES if ok and not bfloat16 else None,
-                "not_timed": NO_BFLOAT16 if bfloat16 else INTERPRETED,
+                "artifact": work / SOURCES if ok else None,
+                "not_timed": WIDENED if _uses_bfloat16(task, solution) else INTERPRETED,
                 "environment": {"TRITON_INTERPRET": "1", "TRITON_DEFAULT_FP_FUSION": "1"},
                 "diagnostics": found[: diagnostics.MOST],
                 "log": log,
@@ -111,6 +117,7 @@ class TritonToolkit:
                 artifact=artifact.resolve(),
                 arguments=arguments,
                 answer=own.inside / ANSWER,
+                tuning_s=self._tuning_s,
                 targets=[_triple(target) for target in targets],
             )
             done = await run_child("toolkits.core.gpu.triton_child", request, aside, self._limit_s, own)
@@ -125,6 +132,13 @@ class TritonToolkit:
             problem = Problem(target="", message=f"{where}while {doing} the child {last_words(done)}")
             answer = answer.model_copy(update={"problems": [*answer.problems, problem]})
         return answer, done.output
+
+
+async def _gpu() -> device_access.Gpu | None:
+    """What Triton can launch on here: it does so through torch, whose build must know the device too."""
+    torch = version("torch") if find_spec("torch") else "+cpu"
+    found = [await device_access.first(api) for api in ("cuda", "hip")]
+    return next((gpu for gpu in found if gpu and (gpu.stand_in or not torch.endswith("+cpu"))), None)
 
 
 def _check(solution: Solution) -> None:
@@ -193,26 +207,6 @@ def _problems(answer: TritonAnswer, targets: Sequence[str]) -> list[Diagnostic]:
 def _told(problem: Problem) -> str:
     configuration = f" under {problem.configuration}" if problem.configuration else ""
     return f"{problem.message}{configuration} [{problem.target}]" if problem.target else problem.message
-
-
-def _weighed(found: list[Diagnostic], targets: Sequence[str], *, any_target: bool) -> list[Diagnostic]:
-    """What every target says is said once; where nobody named targets, one that builds is enough."""
-    named = [(one, re.search(r" \[(\w+)\]$", one.message)) for one in found]
-    bad = {match[1] if match else "" for one, match in named if one.severity == "error"}
-    kept: list[Diagnostic] = []
-    for one, match in named:
-        bare = one.message[: match.start()] if match else one.message
-        same = sum(bare == (m and o.message[: m.start()]) for o, m in named)
-        message = bare if match and same >= len(targets) else one.message
-        forgiven = any_target and bool(match) and "" not in bad and len(bad) < len(targets)
-        severity = "warning" if forgiven and one.severity == "error" else one.severity
-        kept.append(one.model_copy(update={"message": message, "severity": severity}))
-    order = {"error": 0, "warning": 1, "note": 2}
-    return sorted((one for at, one in enumerate(kept) if one not in kept[:at]), key=lambda one: order[one.severity])
-
-
-def _is_final(result: CompileResult) -> bool:
-    return not any(one.message.startswith("compile_timeout") for one in result.diagnostics)
 
 
 TOOLKIT: Toolkit = TritonToolkit()

@@ -13,12 +13,12 @@ from typing import cast
 import anyio
 import httpx2
 from anyio.abc import TaskStatus
-from mcp import Client, MCPError, StdioServerParameters
+from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult, TextContent
 from pydantic import ValidationError
 
-from mcp_server.agents.agent import AgentEvent
+from mcp_server.agents.agent import AgentEvent, Ended, Ending, Exit
 from mcp_server.charter import Charter, parse
 from toolkits.core.errors import InvalidInput, LabError
 from toolkits.core.schema import Json, Record
@@ -27,6 +27,8 @@ WAIT_S = 45.0
 CALL_TIMEOUT_S = 300.0
 """No tool holds a call longer than its own wait; past this the server counts as gone."""
 SHORT_CHARACTERS = 600
+FAILED = ("crashed", "tools_missing")
+"""Endings with an exit status of 1."""
 
 
 class Refused(LabError):
@@ -39,10 +41,10 @@ class Refused(LabError):
 
 
 @dataclass(frozen=True)
-class Ending:
+class Outcome:
     """How a role ended: the last line of its transcript."""
 
-    outcome: str
+    ending: Ending
     note: str
 
 
@@ -51,7 +53,7 @@ class _Line(Record):
 
     type: str
     text: str = ""
-    outcome: str = ""
+    ending: Ending | None = None
     note: str = ""
 
 
@@ -82,32 +84,32 @@ class Lab:
         return result
 
 
-Work = Callable[[Lab, Charter, Path], Awaitable[Ending]]
+Work = Callable[[Lab, Charter, Path], Awaitable[Outcome]]
 """What a role does: it gets the lab, its charter and its folder."""
 
 
 def play(work: Work) -> int:
     """Run a role to its end, write its result line and give its exit status."""
-    ending = Ending("crashed", "")
+    outcome = Outcome("crashed", "")
     try:
-        ending = anyio.run(_until_interrupted, work)
+        outcome = anyio.run(_until_interrupted, work)
     except* LabError as problems:
-        ending = Ending("crashed", _words(problems))
+        outcome = Outcome("crashed", _words(problems))
     except* (MCPError, httpx2.HTTPError, OSError, anyio.ClosedResourceError, anyio.BrokenResourceError) as problems:
-        ending = Ending("crashed", f"the connection to the lab is lost: {_words(problems)}")
-    emit("result", outcome=ending.outcome, note=ending.note)
-    return int(ending.outcome == "crashed")
+        outcome = Outcome("tools_missing", f"the connection to the lab is lost: {_words(problems)}")
+    emit("result", ending=outcome.ending, note=outcome.note)
+    return int(outcome.ending in FAILED)
 
 
-async def _until_interrupted(work: Work) -> Ending:
+async def _until_interrupted(work: Work) -> Outcome:
     folder = role_folder()
     charter = parse((folder / "charter.md").read_text(encoding="utf-8"))
-    ending = Ending("stopped", "interrupted")
+    outcome = Outcome("stopped", "interrupted")
     async with connected() as lab, anyio.create_task_group() as tasks:
         await tasks.start(_cancel_on_sigint, tasks.cancel_scope)
-        ending = await work(lab, charter, folder)
+        outcome = await work(lab, charter, folder)
         tasks.cancel_scope.cancel()
-    return ending
+    return outcome
 
 
 async def _cancel_on_sigint(scope: anyio.CancelScope, *, task_status: TaskStatus[None]) -> None:
@@ -126,22 +128,14 @@ def _words(problem: BaseException) -> str:
 
 @asynccontextmanager
 async def connected() -> AsyncGenerator[Lab]:
-    """The lab that the environment names: over HTTP when there is an address, else a server of this role's own."""
-    token = os.environ["KERNEL_LAB_TOKEN"]
-    if url := os.environ.get("KERNEL_LAB_URL"):
-        timeout = httpx2.Timeout(30.0, read=CALL_TIMEOUT_S)
-        headers = {"Authorization": f"Bearer {token}"}
-        async with (
-            httpx2.AsyncClient(headers=headers, timeout=timeout, trust_env=False) as http,
-            Client(streamable_http_client(url, http_client=http)) as client,
-        ):
-            yield Lab(client)
-    else:
-        root = os.environ["KERNEL_LAB_ROOT"]
-        command = ["-P", "-m", "mcp_server", "serve", "--root", root]
-        env = {"PATH": os.environ["PATH"], "KERNEL_LAB_TOKEN": token}
-        async with Client(StdioServerParameters(command=sys.executable, args=command, env=env)) as client:
-            yield Lab(client)
+    """The lab that the environment names."""
+    timeout = httpx2.Timeout(30.0, read=CALL_TIMEOUT_S)
+    headers = {"Authorization": f"Bearer {os.environ['KERNEL_LAB_TOKEN']}"}
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=timeout, trust_env=False) as http,
+        Client(streamable_http_client(os.environ["KERNEL_LAB_URL"], http_client=http)) as client,
+    ):
+        yield Lab(client)
 
 
 def emit(type: str, **fields: object) -> None:
@@ -150,15 +144,37 @@ def emit(type: str, **fields: object) -> None:
     sys.stdout.flush()
 
 
-def read_event(line: str) -> AgentEvent | None:
-    """The meaning of a line that `emit` wrote."""
-    try:
-        record = _Line.model_validate_json(line, extra="ignore")
-    except ValidationError:
-        return None
-    if record.type == "result":
-        return AgentEvent(kind="result", outcome=record.outcome, text=record.note)
-    return AgentEvent(kind="progress", text=record.text) if record.type == "progress" else None
+class Program:
+    """An attempt whose program is a module of the lab that ends in `play`."""
+
+    environment: dict[str, str] = {}
+
+    def __init__(self, module: str) -> None:
+        self.command = [sys.executable, "-P", "-m", module]
+        self._result: Outcome | None = None
+
+    def hear(self, line: str) -> list[AgentEvent]:
+        """The meaning of a line that `emit` wrote."""
+        try:
+            told = _Line.model_validate_json(line, extra="ignore")
+        except ValidationError:
+            return []
+        if told.type == "result" and told.ending:
+            self._result = Outcome(told.ending, told.note)
+        return [AgentEvent(kind="progress", text=told.text)] if told.type == "progress" else []
+
+    def poll(self) -> list[AgentEvent]:
+        return []
+
+    def ended(self, exit: Exit) -> Ended:
+        """A role that ends without a result line has crashed, whatever its exit status, and so has one that lies."""
+        errors = exit.errors[-SHORT_CHARACTERS:].strip()
+        if self._result is None:
+            return Ended(ending="crashed", note=f"{exit.how} and no result line: {errors}", evidence=[exit.how])
+        ending, note = self._result.ending, self._result.note
+        if exit.returncode != 0 and ending not in FAILED:
+            ending, note = "crashed", f"{note} ({exit.how})"
+        return Ended(ending=ending, note=note, evidence=[exit.how])
 
 
 def role_folder() -> Path:

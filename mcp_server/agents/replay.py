@@ -12,8 +12,8 @@ from typing import Any, cast
 
 from pydantic import JsonValue, ValidationError
 
-from mcp_server.agents.agent import AgentEvent, RoleBrief
-from mcp_server.agents.client import Ending, Lab, Refused, play, read_event
+from mcp_server.agents.agent import AgentCheck, RoleBrief
+from mcp_server.agents.client import Lab, Outcome, Program, Refused, play
 from mcp_server.charter import Charter, parse
 from toolkits.core.errors import InvalidInput
 from toolkits.core.schema import Json, Record
@@ -24,17 +24,15 @@ WAITS = "get_result"
 
 class Replay:
     name = "replay"
+    keys: tuple[str, ...] = ()
 
-    def command(self, brief: RoleBrief) -> list[str]:
+    def start(self, brief: RoleBrief) -> Program:
         charter = parse(brief.charter.read_text(encoding="utf-8"))
         read_transcript(transcript_path(charter, brief.folder))
-        return [sys.executable, "-P", "-m", "mcp_server.agents.replay"]
+        return Program("mcp_server.agents.replay")
 
-    def environment(self, brief: RoleBrief) -> dict[str, str]:
-        return {"KERNEL_LAB_ROOT": str(brief.root)}
-
-    def event(self, line: str) -> AgentEvent | None:
-        return read_event(line)
+    async def check(self, keys: dict[str, str]) -> AgentCheck:
+        return AgentCheck(program=sys.executable)
 
 
 class Call(Record, extra="ignore"):
@@ -65,13 +63,13 @@ def read_transcript(path: Path) -> list[Call]:
     return [call for call in calls if call.type == "tool_call" and call.tool != WAITS]
 
 
-async def work(lab: Lab, charter: Charter, folder: Path) -> Ending:
+async def work(lab: Lab, charter: Charter, folder: Path) -> Outcome:
     calls = read_transcript(transcript_path(charter, folder))
     names = {"{role_dir}": str(folder), "{root}": os.environ["KERNEL_LAB_ROOT"]}
     for number, call in enumerate(calls, start=1):
         if problem := await differs(lab, filled(call, names)):
-            return Ending("failed", f"call {number} of {len(calls)}, {call.tool}: {problem}")
-    return Ending("done", f"{len(calls)} calls played")
+            return Outcome("crashed", f"call {number} of {len(calls)}, {call.tool}: {problem}")
+    return Outcome("done", f"{len(calls)} calls played")
 
 
 async def differs(lab: Lab, call: Call) -> str:

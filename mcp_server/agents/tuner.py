@@ -5,25 +5,23 @@ This file is the adapter, and the program that `tuning` makes up: the search loa
 
 import sys
 
-from mcp_server.agents.agent import AgentEvent, RoleBrief
-from mcp_server.agents.client import play, read_event
+from mcp_server.agents.agent import AgentCheck, RoleBrief
+from mcp_server.agents.client import Program, play
 from mcp_server.charter import parse
 from toolkits.core.errors import InvalidInput
 
 
 class Tuner:
     name = "tuner"
+    keys: tuple[str, ...] = ()
 
-    def command(self, brief: RoleBrief) -> list[str]:
+    def start(self, brief: RoleBrief) -> Program:
         if not parse(brief.charter.read_text(encoding="utf-8")).task:
             raise InvalidInput("a tuner's charter names its `task` in the front matter")
-        return [sys.executable, "-P", "-m", "mcp_server.agents.tuner"]
+        return Program("mcp_server.agents.tuner")
 
-    def environment(self, brief: RoleBrief) -> dict[str, str]:
-        return {}
-
-    def event(self, line: str) -> AgentEvent | None:
-        return read_event(line)
+    async def check(self, keys: dict[str, str]) -> AgentCheck:
+        return AgentCheck(program=sys.executable)
 
 
 AGENT = Tuner()

@@ -7,7 +7,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_server.agents.client import WAIT_S, Ending, Lab, Refused, emit
+from mcp_server.agents.client import WAIT_S, Lab, Outcome, Refused, emit
 from mcp_server.agents.search import Point, Search
 from mcp_server.charter import Charter
 from mcp_server.reading import text_of, yaml_mapping, yaml_text
@@ -54,18 +54,18 @@ class Tuning:
     used: int = 0
     best: float = 0.0
 
-    async def run(self) -> Ending:
+    async def run(self) -> Outcome:
         """Measure one configuration after the other until there is a reason to end."""
         await self.catch_up()
         emit("progress", text=f"{self.search.size} configurations, {self.search.measured} of them known")
         while not (self.charter.evaluations and self.used >= self.charter.evaluations):
             point = self.search.next()
             if point is None:
-                return Ending("done", f"all {self.search.size} configurations are measured; {self.summary}")
+                return Outcome("done", f"all {self.search.size} configurations are measured; {self.summary}")
             if not await self.measure(point):
-                return Ending("budget", f"the lab grants no further evaluation; {self.summary}")
+                return Outcome("budget", f"the lab grants no further evaluation; {self.summary}")
             await self.catch_up()
-        return Ending("budget", f"its {self.charter.evaluations} evaluations are used; {self.summary}")
+        return Outcome("budget", f"its {self.charter.evaluations} evaluations are used; {self.summary}")
 
     @property
     def summary(self) -> str:
@@ -116,7 +116,7 @@ class Tuning:
             emit("progress", text=f"{point}: {f'{value:.3f}' if value else status} ({self.summary})")
 
 
-async def work(lab: Lab, charter: Charter, folder: Path) -> Ending:
+async def work(lab: Lab, charter: Charter, folder: Path) -> Outcome:
     """Ask what there is to vary and what it is compared with, then search."""
     about = TaskDescription.model_validate(await lab.call("describe_task", {"task": charter.task}))
     tasks = TaskList.model_validate(await lab.call("list_tasks", {}))

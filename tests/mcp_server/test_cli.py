@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from mcp_server.__main__ import main
+from mcp_server.budgets import Caps
 from mcp_server.ledger import Ledger
 from mcp_server.workspace import Workspace
 from tests.mcp_server.conftest import RIGHT, descendants, write_solution
@@ -128,7 +129,7 @@ def test_verify_finds_a_changed_source(terminal: Terminal) -> None:
     workspace = Workspace(terminal.root)
     ledger = Ledger(workspace.database)
     ledger.open_run("night", "scale", {})
-    role = ledger.add_role("night", 1, "t", "tuner", "token", 0, 0, 0, workspace.role_folder("night", 1, "t"))
+    role = ledger.add_role("night", 1, "t", "tuner", "token", Caps(), workspace.role_folder("night", 1, "t"))
     path = write_solution(terminal.root / "mine", "broken")
     environment = os.environ | {"KERNEL_LAB_TOKEN": "token", "KERNEL_LAB_ROOT": str(terminal.root)}
     subprocess.run([*COMMAND, "benchmark", "scale", path], env=environment, capture_output=True, timeout=60)

@@ -47,7 +47,7 @@ def test_where_all_works_it_fits_a_screen_and_ends_with_0(tmp_path: Path, capsys
     status, out = examined(capsys, tmp_path / "lab")
     lines = out.splitlines()
     assert status == 0 and lines[-1].startswith("all that is needed works"), out
-    assert len(lines) <= 48 and max(map(len, lines)) <= 100
+    assert len(lines) <= 80 and max(map(len, lines)) <= 100
     for what, _ in PROTECTIONS.values():
         assert any(f" {what} " in line for line in lines), what
     for area in ("sandbox", "judge", "build", "profile", "timing", "workspace", "agents"):

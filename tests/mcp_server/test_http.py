@@ -16,6 +16,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from mcp_server.budgets import Caps
 from mcp_server.ledger import Ledger
 from mcp_server.workspace import Workspace
 from tests.mcp_server.conftest import command_line, descendants, write_solution
@@ -70,7 +71,7 @@ async def test_what_a_role_measures_is_credited_to_it_and_to_the_run_of_its_admi
     async with connected(server, ADMIN) as admin:
         await structured(admin, "open_run", run="night", task="scale", config="{}")
         folder = workspace.role_folder("night", 1, "tuner")
-        role = ledger.add_role("night", 1, "tuner", "tuner", "role token", 1, 0, 0, folder)
+        role = ledger.add_role("night", 1, "tuner", "tuner", "role token", Caps(evaluations=1), folder)
         async with connected(server, "role token") as client:
             measured = await structured(client, "benchmark", task="scale", path=path)
             refused = await client.call_tool("benchmark", {"task": "scale", "path": path})
@@ -117,7 +118,7 @@ async def test_the_token_of_a_role_that_ended_opens_nothing(server: str, root: P
     workspace = Workspace(root)
     ledger = Ledger(workspace.database)
     ledger.open_run("night", "scale", {})
-    role = ledger.add_role("night", 1, "t", "tuner", "old token", 0, 0, 0, workspace.role_folder("night", 1, "t"))
+    role = ledger.add_role("night", 1, "t", "tuner", "old token", Caps(), workspace.role_folder("night", 1, "t"))
     ledger.set_role(role.id, "done")
     headers = {"Authorization": "Bearer old token"}
     assert httpx2.post(server, json=HELLO, headers=headers, trust_env=False).status_code == 401

@@ -9,6 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from mcp_server.budgets import Caps
 from mcp_server.ledger import ORPHANED, Ledger, full_text_search, owner_alive, owner_of, this_process
 from toolkits.core.errors import BudgetExhausted, HarnessError, InvalidInput, LabError, NotInWorkspace
 from toolkits.core.process import started_process
@@ -164,11 +165,13 @@ def test_the_end_of_a_role_ends_its_jobs_but_not_what_another_joined(ledger: Led
 
 
 def test_a_cap_counts_what_living_processes_still_work_on(ledger: Ledger) -> None:
-    ledger.open_job("benchmark", "lost", "r", "a", {}, DEAD, cap=1)
-    ledger.open_job("benchmark", "first", "r", "a", {}, this_process(), cap=1)
+    ledger.open_run("r", "t", {})
+    role = ledger.add_role("r", 1, "a", "tuner", "token", Caps(evaluations=1), Path("/somewhere")).id
+    ledger.open_job("benchmark", "lost", "r", role, {}, DEAD)
+    ledger.open_job("benchmark", "first", "r", role, {}, this_process())
     with pytest.raises(BudgetExhausted, match="all 1 evaluations"):
-        ledger.open_job("benchmark", "second", "r", "a", {}, this_process(), cap=1)
-    assert ledger.open_job("benchmark", "first", "r", "a", {}, this_process(), cap=1)[1] is True
+        ledger.open_job("benchmark", "second", "r", role, {}, this_process())
+    assert ledger.open_job("benchmark", "first", "r", role, {}, this_process())[1] is True
 
 
 def test_a_job_of_a_dead_owner_reads_as_failed_and_is_not_joined(ledger: Ledger) -> None:
@@ -238,7 +241,7 @@ def test_evaluations_are_found_by_run_role_and_task(ledger: Ledger) -> None:
 
 
 def add_role(ledger: Ledger, token: str = "secret") -> str:
-    return ledger.add_role("r", 1, "tuner", "tuner", token, 10, 2.5, 0.0, Path("/somewhere")).id
+    return ledger.add_role("r", 1, "tuner", "tuner", token, Caps(evaluations=10, minutes=2.5), Path("/somewhere")).id
 
 
 def test_a_token_names_its_role_and_is_not_stored(ledger: Ledger) -> None:

@@ -18,6 +18,7 @@ from mcp_server.workspace import Workspace
 from tests.mcp_server import test_lab_failures
 from tests.mcp_server.conftest import RIGHT, write_solution, write_task
 from tests.mcp_server.test_server import structured
+from tests.toolkits.gpu import test_device
 from tests.toolkits.judge import test_completeness, test_failures
 from toolkits.core.causes import Cause, hint, is_known
 from toolkits.core.schema import Status
@@ -99,6 +100,9 @@ ELSEWHERE: dict[str, Callable[..., Any]] = {
     Cause.DISK_FULL: test_lab_failures.test_no_room_for_a_build_is_no_fault_of_the_candidate,
     Cause.NOT_WRITABLE: test_lab_failures.test_builds_that_cannot_be_kept_are_no_fault_of_the_candidate,
     Cause.LAB_FAILED: test_failures.test_a_zygote_that_is_killed_is_the_labs_failure,
+    Cause.DEVICE_FAILED: test_device.test_a_driver_that_cannot_be_opened_blames_no_solution,
+    Cause.LAUNCH_FAILED: test_device.test_a_launch_that_was_refused_is_a_runtime_error_with_the_runtimes_words,
+    Cause.INPUT_MODIFIED: test_device.test_a_solution_that_writes_to_its_input_on_the_device_is_told_so,
     Status.SKIPPED: test_completeness.test_a_candidate_that_fails_is_told_of_every_workload,
     Status.CANCELLED: test_lab_failures.test_a_cancelled_benchmark_says_so_and_leaves_the_judge_warm,
 }

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import shutil
 import tempfile
 from collections.abc import Generator, Mapping
@@ -14,6 +15,9 @@ from toolkits.core.errors import HarnessError, InvalidInput
 from toolkits.core.schema import CompileResult
 
 RESULT_FILE = "result.json"
+TIMEOUT = "compile_timeout"
+"""How the message of a build begins that was stopped."""
+_OF_THIS_MACHINE = re.compile(r"Killed|No space left on device|cannot allocate memory|out of memory", re.IGNORECASE)
 
 
 def content_key(*parts: object) -> str:
@@ -33,6 +37,17 @@ def find(folder: Path) -> CompileResult | None:
     return (
         result.model_copy(update={"cached": True, "build_ms": 0.0, "artifact": artifact}) if artifact.exists() else None
     )
+
+
+def is_final(result: CompileResult) -> bool:
+    """Whether the next call would see the same: a time limit or a full memory says something of this machine, now."""
+    told = (result.not_timed, *(one.message for one in result.diagnostics))
+    return not any(TIMEOUT in text for text in told) and (result.ok or not _OF_THIS_MACHINE.search(result.log))
+
+
+def keep_final(work: Path, folder: Path, result: CompileResult) -> CompileResult:
+    """The same as `keep` for a result that stays true; another one is given back and forgotten."""
+    return keep(work, folder, result) if is_final(result) else result
 
 
 def keep(work: Path, folder: Path, result: CompileResult) -> CompileResult:

@@ -75,6 +75,16 @@ class Cause(StrEnum):
         "use less scratch memory, give it back before returning, and keep nothing between calls; the detail says how"
         " much is allowed",
     )
+    LAUNCH_FAILED = (
+        "launch_failed",
+        "a kernel did not start, or failed on the device",
+        "check what every launch returns: sizes of grid, block and shared memory, and addresses past a tensor's end",
+    )
+    INPUT_MODIFIED = (
+        "input_modified",
+        "an input on the device held something else after the call",
+        "inputs are read-only: write to outputs, or to memory of your own",
+    )
     SANITIZER = (
         "sanitizer",
         "a sanitizer saw a memory error, a race or undefined behaviour",
@@ -157,6 +167,11 @@ class Cause(StrEnum):
         "not_writable",
         "the lab cannot write where it has to",
         "the solution is not to blame: make the folder in the detail writable, or name another by --root or TMPDIR",
+    )
+    DEVICE_FAILED = (
+        "device_failed",
+        "the GPU cannot be used, or its memory is not free",
+        "the solution is not to blame: see who else uses the device (`kernel-lab devices`), then benchmark again",
     )
     LAB_FAILED = (
         "lab_failed",

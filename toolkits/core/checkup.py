@@ -4,7 +4,7 @@ import os
 import shutil
 from pathlib import Path
 
-from toolkits.core import process, profiling
+from toolkits.core import process, profiling, sanitize
 from toolkits.core.compiler import Compiler
 from toolkits.core.judge import procfs
 from toolkits.core.protections import Check
@@ -12,6 +12,13 @@ from toolkits.core.toolkit import available, get_toolkit
 
 NEEDED_TOOLKITS = ("cpp", "python")
 """What the shipped tasks are written in."""
+WORKS = {
+    "cuda": "for named GPUs; without one emulated, never timed",
+    "hip": "for named GPUs; without one emulated, never timed",
+    "opencl": "on the CPU through PoCL, timed",
+    "triton": "for named GPUs; without one interpreted, never timed",
+}
+"""What that means, where it is not what everybody expects."""
 FROM_COUNTERS = "callgrind counts instead; for counters: a machine that is not virtual, kernel.perf_event_paranoid=1"
 
 
@@ -30,14 +37,19 @@ async def building() -> list[Check]:
 
 def _toolkit(name: str, missing: str) -> Check:
     lost = "missing" if name in NEEDED_TOOLKITS else "note"
+    what, _, command = missing.partition(": ")
     return Check(
-        area="build", name=f"toolkit {name}", state=lost if missing else "ok", seen=missing or "works", remedy=missing
+        area="build",
+        name=f"toolkit {name}",
+        state=lost if missing else "ok",
+        seen=f"lacks {what}" if missing else WORKS.get(name, "works"),
+        remedy=command or what,
     )
 
 
 async def measuring() -> list[Check]:
     """The profilers, as they answer, and the core that is timed on."""
-    return [await _valgrind(), *await _perf(), *debugging(), *_core(max(os.sched_getaffinity(0)))]
+    return [await _valgrind(), *await _perf(), *debugging(), *sanitizing(), *_core(max(os.sched_getaffinity(0)))]
 
 
 DEBUGGERS = {
@@ -45,15 +57,31 @@ DEBUGGERS = {
     "cuda-gdb": "explains CUDA kernels that die; comes with the CUDA toolkit",
     "rocgdb": "explains HIP kernels that die; comes with ROCm",
     "lldb": "is there for people; the lab itself asks gdb",
-    "oclgrind": "finds races and wrong accesses in OpenCL kernels: benchmark with mode sanitize",
+    "oclgrind": "finds races and wrong accesses in OpenCL kernels",
 }
 """What each is for; those that apt has are advised."""
+
+
+SANITIZED = ("cpp", "cuda", "hip", "opencl")
 
 
 def debugging() -> list[Check]:
     """What can look into a candidate that dies or goes astray."""
     return [
         _debugger(name, use) for name, use in DEBUGGERS.items() if shutil.which(name) or name in ("gdb", "oclgrind")
+    ]
+
+
+def sanitizing() -> list[Check]:
+    """What `benchmark` with mode sanitize can watch."""
+    lacking = {name: sanitize.missing(name) for name in SANITIZED}
+    watched = ", ".join(name for name in SANITIZED if not lacking[name])
+    seen = f"{watched}: benchmark with mode sanitize"
+    found = [Check(area="debug", name="sanitizers", state="ok", seen=seen)] if watched else []
+    return found + [
+        Check(area="debug", name="sanitizers", state="note", seen=f"none for {name}", remedy=remedy)
+        for name, remedy in lacking.items()
+        if remedy
     ]
 
 

@@ -63,15 +63,16 @@ def name_inside(work: Path) -> Path:
     return Path("/build") if sandbox.mechanism().bwrap else work
 
 
-def enclosed(command: Sequence[str], work: Path, cwd: str) -> list[str]:
-    """The command where it sees itself and `work` alone, if boxes can be built.
+def enclosed(command: Sequence[str], work: Path, cwd: str, visible: Sequence[str] = ()) -> list[str]:
+    """The command where it sees itself, `visible` and `work` alone, if boxes can be built.
 
     Else an `#include` of a private file would show its first line in the compiler's error.
     """
     bwrap = sandbox.mechanism().bwrap
     if not bwrap:
         return [*limits(), *command]
-    visible = sandbox.installation(command[0])
+    wanted = [one for one in visible if not any(Path(one).is_relative_to(seen) for seen in sandbox.SYSTEM)]
+    visible = list(dict.fromkeys([*sandbox.installation(command[0]), *wanted]))
     inside = str(name_inside(work))
     boxed = sandbox.enclosed(bwrap, command, visible=visible, writable={str(work): inside}, cwd=f"{inside}/{cwd}")
     return [*limits(), *boxed]

@@ -43,7 +43,7 @@ def missing() -> str:
 
 async def explained(task: Task, solution: Solution, builds: Path, where: str) -> str:
     """What gdb says of the first round in which it dies again, that of the judge first; empty: nothing is known."""
-    if solution.toolkit != "cpp" or missing():
+    if solution.toolkit != "cpp" or solution.binding or missing():
         return ""
     try:
         return await _explained(task, solution, builds, where)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import anyio
 
-from toolkits.core import speeds
+from toolkits.core import gpus, speeds
 from toolkits.core.schema import Device
 
 POLL_S = 0.005
@@ -24,8 +24,8 @@ def _lock_path(device: str) -> Path:
 
 @asynccontextmanager
 async def lease(device: str = "cpu") -> AsyncGenerator[None]:
-    """Exclusive use of a device for timing, over all servers of this user on this machine."""
-    with _lock_path(device).open("w") as file:
+    """Exclusive use of a device such as `cpu` or `cuda:0` for timing, over all servers of this user on this machine."""
+    with _lock_path(await gpus.lock_of(device)).open("w") as file:
         while not _taken(file.fileno()):
             await anyio.sleep(POLL_S)
         yield
@@ -44,8 +44,19 @@ def _busy(device: str) -> bool:
         return not _taken(file.fileno())
 
 
+def lock_name(device: Device) -> str:
+    """What a lease of the device is taken by: of a GPU its uuid, since processes number GPUs as they are told to."""
+    return device.gpu.uuid if device.gpu and device.gpu.uuid else device.name
+
+
+async def all_devices() -> list[Device]:
+    """What kernels can run on here: the CPU, then the GPUs that the drivers know."""
+    found = await gpus.listed()
+    return [*devices(), *(gpu.model_copy(update={"busy": _busy(lock_name(gpu))}) for gpu in found)]
+
+
 def devices() -> list[Device]:
-    """What kernels can run on here."""
+    """The CPU, for which nobody need be asked."""
     model, flags = speeds.cpu()
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
     cores = len(os.sched_getaffinity(0))

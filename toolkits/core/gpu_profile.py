@@ -11,6 +11,7 @@ import anyio.to_thread
 from toolkits.core import process
 from toolkits.core.errors import InvalidInput
 from toolkits.core.process import Completed
+from toolkits.core.profile_box import Room
 from toolkits.core.profilers import digest, ncu_csv, ncu_rep, rocprof_json
 from toolkits.core.schema import ProfileReport
 
@@ -52,14 +53,24 @@ def rocprof_command(command: Sequence[str], folder: Path) -> list[str]:
 
 
 async def profile(
-    command: Sequence[str], cwd: Path, folder: Path, environment: Mapping[str, str], limit_s: float
+    command: Sequence[str],
+    cwd: Path,
+    folder: Path,
+    environment: Mapping[str, str],
+    limit_s: float,
+    room: Room | None = None,
 ) -> ProfileReport | None:
-    """The GPU's part of a command; None where no GPU profiler is here."""
+    """The GPU's part of a command; None where no GPU profiler is here. A solution's runs in a room."""
     if not (tool := profiler()):
         return None
     folder = folder.resolve()
-    wanted = rocprof_command(command, folder) if tool == ROCPROF else ncu_command(command, folder / "report.ncu-rep")
-    done = await process.run(wanted, cwd=cwd, timeout_s=limit_s, env=environment)
+    there = room.inside if room else folder
+    wanted = rocprof_command(command, there) if tool == ROCPROF else ncu_command(command, there / "report.ncu-rep")
+    if room:
+        done = await room.run([str(shutil.which(tool)), *wanted[1:]], environment, limit_s)
+        room.collect(folder, "**/*.ncu-rep" if tool == NCU else "**/*results.json")
+    else:
+        done = await process.run(wanted, cwd=cwd, timeout_s=limit_s, env=environment)
     (folder / f"{tool}.log").write_text(done.output, encoding="utf-8")
     about = ProfileReport(tool=tool, target=" ".join(command), command=list(wanted), raw_report=str(folder))
     if trouble := _trouble(tool, done, limit_s):

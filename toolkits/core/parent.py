@@ -39,8 +39,9 @@ def children(pid: int) -> set[int]:
 
 def lives(pid: int) -> bool:
     """Whether any of its threads still runs: the first one may have ended, and then the process looks dead."""
-    for thread in Path(f"/proc/{pid}/task").glob("*/stat"):
-        with suppress(OSError):
-            if thread.read_text(encoding="utf-8", errors="replace").rpartition(") ")[2][:1] not in "ZX":
-                return True
+    with suppress(OSError):  # it may end while its threads are listed
+        for thread in Path(f"/proc/{pid}/task").glob("*/stat"):
+            with suppress(OSError):
+                if thread.read_text(encoding="utf-8", errors="replace").rpartition(") ")[2][:1] not in "ZX":
+                    return True
     return False

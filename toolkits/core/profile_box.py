@@ -34,6 +34,8 @@ class Room:
     reads: Sequence[Path]
     address_space: bool = True
     """Whether its address space is limited: a sanitizer reserves terabytes, and bounds what it really uses itself."""
+    nodes: Sequence[str] = ()
+    """Device files that it may use."""
 
     @property
     def inside(self) -> Path:
@@ -72,6 +74,7 @@ class Room:
             bwrap,
             [*limits, *command],
             visible=sorted({*map(str, self.reads), *self._unseen(sandbox.installation(command[0]))}),
+            nodes=self.nodes,
             writable={str(self.outside): str(INSIDE)},
             cwd=str(INSIDE),
             user=user,

@@ -8,9 +8,11 @@ from pathlib import Path
 from toolkits.core import callgrind_run, gpu_profile, native_profile, process, python_profile
 from toolkits.core.callgrind_run import LIMIT_S, Subject
 from toolkits.core.errors import InvalidInput, ToolkitUnavailable
+from toolkits.core.gpu import solution_profile
 from toolkits.core.profilers import ncu_rep, perf
 from toolkits.core.profilers.verdict import verdict
 from toolkits.core.schema import CompileResult, ProfileReport, Solution, Task, Workload
+from toolkits.core.signature import Dialect
 from toolkits.core.toolkit import get_toolkit
 
 PERF_REPORT = "perf.csv"
@@ -21,21 +23,34 @@ GPU_PROFILERS = {
     "ncu": "comes with Nsight Compute or the CUDA toolkit; its reports are read without it",
     "rocprofv3": "comes with ROCm 6.2 or later; its reports are read without it",
 }
+DIALECTS: dict[str, Dialect] = {"cuda": "cuda", "hip": "hip"}
+BOUND = (
+    "a C++ solution with a binding is called by Python, where callgrind cannot follow: give the same kernel an entry on"
+    " pointers, without `binding`, and profile that"
+)
+OF_A_COMMAND = (
+    "no profiler follows {} solutions by itself: on a machine with the GPU give profile the command line of a program"
+    " that calls it, or the path of a report made there"
+)
 COUNTER_DEVICES = ("cpu", "cpu_core", "armv8*")
 
 
 async def profile_solution(
     task: Task, solution: Solution, workload: Workload, builds: Path, folder: Path, limit_s: float = LIMIT_S
 ) -> ProfileReport:
-    """Where one call of a solution spends its instructions (C++) or its time (Python)."""
+    """Where one call of a solution spends its instructions (C++) or its time (Python); a GPU's figures (CUDA, HIP)."""
     folder.mkdir(parents=True, exist_ok=True)
     build = await get_toolkit(solution.toolkit).compile(task, solution, builds, "profile")
     artifact = _artifact(build)
-    if solution.toolkit == "cpp":
+    if dialect := DIALECTS.get(solution.toolkit):
+        return await solution_profile.profile(task, solution, dialect, workload, build, builds, folder, limit_s)
+    if solution.binding:
+        raise ToolkitUnavailable(BOUND)
+    if solution.toolkit == "cpp" and artifact:
         return await native_profile.profile(task, solution, workload, artifact, builds, folder, limit_s)
-    if solution.toolkit == "python":
+    if solution.toolkit == "python" and artifact:
         return await python_profile.profile(task, solution, workload, artifact, folder, limit_s)
-    raise ToolkitUnavailable(f"no profiler for {solution.toolkit} solutions on this machine: profile a command line")
+    return solution_profile.estimated(task, solution, workload, build, OF_A_COMMAND.format(solution.toolkit))
 
 
 async def profile_command(command: Sequence[str], cwd: Path, folder: Path, limit_s: float = LIMIT_S) -> ProfileReport:
@@ -80,8 +95,9 @@ def profilers() -> dict[str, str]:
     }
 
 
-def _artifact(build: CompileResult) -> Path:
-    if build.artifact:
+def _artifact(build: CompileResult) -> Path | None:
+    """What was built, if the CPU can run it."""
+    if build.ok:
         return build.artifact
     first = build.diagnostics[0]
     raise InvalidInput(f"the solution does not compile for profiling: {first.file}:{first.line}: {first.message}")

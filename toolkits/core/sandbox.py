@@ -74,11 +74,14 @@ def enclosed(
     *,
     visible: Sequence[str] = (),
     hidden: Sequence[str] = (),
+    nodes: Sequence[str] = (),
     writable: Mapping[str, str] | None = None,
     cwd: str = "/tmp",
     user: int | None = None,
 ) -> list[str]:
     """The command in a box that also sees `visible`, less `hidden`, and may write `writable`, outside: inside name.
+
+    `nodes` are device files that it may use.
 
     `user`, for root only, is who it runs as; see `can_change_user`.
     """
@@ -95,6 +98,7 @@ def enclosed(
         *(word for path in visible for word in _shown(path)),
         *(word for path in hidden for word in ("--tmpfs", path, "--remount-ro", path)),
         *(word for outside, inside in (writable or {}).items() for word in ("--bind", outside, inside)),
+        *(word for path in nodes for word in ("--dev-bind", path, path)),
         # Whose it is may write to /dev, which has no bound; what is mounted below stays as it is.
         *("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", cwd, "--", *_as_user(user), *command),
     ]

@@ -33,6 +33,7 @@ CALL = Path(__file__).parent / "opencl_call.py"
 OCLGRIND_LOG = "oclgrind.log"
 MOST_ERRORS = "1000"
 MEMORY_MB = 8000
+BOUND = "no sanitizer runs where Python calls the kernel: give the same kernel an entry on pointers, without `binding`"
 DIALECTS: dict[str, Dialect] = {"cuda": "cuda", "hip": "hip"}
 _THREADED = re.compile(r"#\s*pragma\s+omp|std::j?thread|std::async|pthread_create|std::execution::par")
 _OPTIONS = {
@@ -67,11 +68,14 @@ def missing(toolkit: str) -> str:
         return "" if shutil.which("oclgrind") else "oclgrind: `apt install oclgrind`"
     if toolkit in DIALECTS:
         return get_toolkit(toolkit).missing()
-    return f"a sanitizer for {toolkit} solutions: there is one for cpp, opencl, cuda and hip"
+    known = "there is one for cpp, opencl, cuda and hip; what a triton kernel reads out of bounds, every check names"
+    return f"a sanitizer for {toolkit} solutions: {known}"
 
 
 async def sanitized(task: Task, solution: Solution, builds: Path, limit_s: float = LIMIT_S) -> Sanitized:
     """The defects that show in the task's correctness rounds, until there are enough of them."""
+    if solution.binding:
+        return Sanitized(tools=[], rounds=0, skipped=BOUND)
     lacks = missing(solution.toolkit)
     if lacks:
         raise ToolkitUnavailable(f"mode sanitize needs {lacks}")

@@ -115,6 +115,28 @@ def c_call(task: Task, entry_function: str, plan_function: str = "") -> str:
     )
 
 
+def device_call(task: Task, entry_function: str, plan_function: str = "") -> str:
+    """The `call.h` of the GPU profilers' host program: as `c_call`, with a stream, and which arguments are tensors."""
+    tensors = [*(spec.shape is not None for spec in (*task.inputs.values(), *task.outputs.values()))]
+    on_device = [*tensors, *(False for _ in task.var_axes()), True]
+    call = ", ".join([*_c_arguments(task, c_parameters(task, planned=bool(plan_function))), "stream"])
+    plan = ", ".join([*_c_arguments(task, _c_plan_parameters(task)), "stream"]) if plan_function else ""
+    return "\n".join(
+        [
+            '#include "task.h"',
+            f"constexpr bool ON_DEVICE[] = {{{', '.join(str(one).lower() for one in on_device)}}};",
+            "template <class Stream> void call([[maybe_unused]] void** arguments, Stream stream) {",
+            f"    {entry_function}({call});",
+            "}",
+            "template <class Stream>",
+            "void call_plan([[maybe_unused]] void** arguments, [[maybe_unused]] Stream stream) {",
+            f"    {plan_function}({plan});" if plan_function else "",
+            "}",
+            "",
+        ]
+    )
+
+
 def _c_arguments(task: Task, parameters: list[str]) -> list[str]:
     """Parameters as expressions on the profiler's list: inputs, outputs, variable axes, workspace."""
     order = [*task.inputs, *task.outputs, *task.var_axes(), WORKSPACE]
@@ -149,6 +171,16 @@ def _c_inputs(task: Task, names: Iterable[str]) -> list[str]:
 
 def _c_axes(task: Task) -> list[str]:
     return [f"int64_t {name}" for name in task.var_axes()]
+
+
+def tensor_signature(task: Task, function: str) -> str:
+    """The function of a C++ or CUDA solution with a binding; `Tensor` is the binding's own type."""
+    scalar = {"float": "double", "int": "int64_t"}
+    inputs = [
+        f"{'Tensor' if spec.shape is not None else scalar[_python_type(spec)]} {name}"
+        for name, spec in task.inputs.items()
+    ]
+    return f"void {function}({', '.join([*inputs, *(f'Tensor {name}' for name in task.outputs)])})"
 
 
 def python_signature(task: Task, *, planned: bool = False) -> str:

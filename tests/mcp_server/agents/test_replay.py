@@ -70,14 +70,14 @@ async def test_a_charter_without_a_transcript_is_refused_with_what_is_missing(tm
         task=TASK,
         folder=tmp_path,
         charter=tmp_path / "charter.md",
-        url=None,
+        url="",
         root=tmp_path,
         token="t",
     )
     for front, told in (("", "names its `transcript`"), ("transcript: gone.jsonl\n", "No such file")):
         brief.charter.write_text(f"---\n{front}---\n", encoding="utf-8")
         with pytest.raises(InvalidInput, match=told):
-            get_agent("replay").command(brief)
+            get_agent("replay").start(brief)
 
 
 def test_the_difference_names_the_first_place_that_is_otherwise() -> None:

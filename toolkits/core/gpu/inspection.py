@@ -8,12 +8,12 @@ from typing import Protocol
 
 import anyio
 
+from toolkits.core.builds import TIMEOUT
 from toolkits.core.gpu import cubin, messages, names, nvcc, ptxas, report, sass, toolchain
 from toolkits.core.gpu.launches import Launch, launches
 from toolkits.core.gpu.nvcc import Compiled
 from toolkits.core.schema import Diagnostic, KernelReport
 
-TIMEOUT = "compile_timeout"
 MOST_KERNELS = 64
 
 

@@ -42,8 +42,10 @@ async def version(nvcc: str) -> str:
     return f"nvcc {release.partition('release ')[2] or release}"
 
 
-async def compiled(work: Path, unit: str, target: str, flags: Sequence[str], limit_s: float) -> Compiled:
-    """One file of `work`/src as a cubin with line numbers and ptxas' report."""
+async def compiled(
+    work: Path, unit: str, target: str, flags: Sequence[str], limit_s: float, visible: Sequence[str] = ()
+) -> Compiled:
+    """One file of `work`/src as a cubin with line numbers and ptxas' report; `visible` holds headers of others."""
     cubin = _image(work, unit, target)
     scratch = work / SCRATCH / cubin.stem
     scratch.mkdir(parents=True)
@@ -53,9 +55,8 @@ async def compiled(work: Path, unit: str, target: str, flags: Sequence[str], lim
         *(toolchain.needed("nvcc"), f"-arch={target}", "-cubin", *flags, "-lineinfo", "-Xptxas", "-v", "-I."),
         *("--keep", "--keep-dir", there, f"./{unit}", "-o", f"{inside}/{cubin.name}"),
     ]
-    done = await process.run(
-        enclosed(command, work, SOURCES), cwd=work / SOURCES, timeout_s=limit_s, env=environment(Path(there))
-    )
+    boxed = enclosed(command, work, SOURCES, visible)
+    done = await process.run(boxed, cwd=work / SOURCES, timeout_s=limit_s, env=environment(Path(there)))
     log = _own_names(done.output, work, there)
     ptx: dict[str, str] = {}
     if done.returncode:

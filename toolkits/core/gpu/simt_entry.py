@@ -40,6 +40,10 @@ def labelled(header: str) -> str:
     return _DECLARATION.sub(rf'extern "C" void \1(\2) asm("{_OWN_NAME}\1");', header)
 
 
+PARTS = ("runtime", "faults", "warps", "launch", "host", "check_said", "check_memory", "check")
+"""The emulation's own files, in the order in which they know one another."""
+
+
 def wrapper(task: Task, functions: list[Entry]) -> str:
     """The unit with the exported functions, and with the emulation itself."""
     constants = [
@@ -47,9 +51,7 @@ def wrapper(task: Task, functions: list[Entry]) -> str:
     ]
     return "\n".join(
         [
-            '#include "runtime.cpp"',
-            '#include "host.cpp"',
-            '#include "check.cpp"',
+            *(f'#include "{part}.cpp"' for part in PARTS),
             *constants,
             *(_wrapped(task, function) for function in functions),
             "",

@@ -15,6 +15,8 @@ class TritonRequest(Record):
     arguments: Path
     """The workload's inputs as raw files; an empty folder: any floats will do."""
     answer: Path
+    tuning_s: float
+    """After so long no further configuration of a kernel is begun."""
     targets: list[tuple[str, str, int]]
     """Backend, architecture and threads of a warp each."""
 

@@ -28,8 +28,6 @@ from toolkits.core.signature import shape_of
 
 MOST_TUNED = 4
 """Configurations of one tuned kernel that are compiled for each target; all are listed."""
-TUNING_S = 8.0
-"""After so long no further configuration of a kernel is begun."""
 
 
 class _Recorder:
@@ -44,9 +42,15 @@ class _Recorder:
         self._seen: set[int] = set()
         self._kept: list[Any] = []
         self._target = self._configuration = ""
+        self._compiling: Any = None
         jit: Any = importlib.import_module("triton.runtime.jit").JITFunction
         tuner: Any = importlib.import_module("triton.runtime.autotuner").Autotuner
         self._run = jit.run
+        # What Triton's compilers raise; whatever else a pre_hook raises ends the call.
+        self._not_for_this_configuration: tuple[type[Exception], ...] = (
+            importlib.import_module("triton.errors").TritonError,
+            RuntimeError,
+        )
 
         def run(kernel: Any, *args: Any, grid: Any, warmup: bool, **options: Any) -> Any:
             return self._compiled(kernel, args, grid, options)
@@ -57,14 +61,17 @@ class _Recorder:
         jit.run, tuner.run = run, tune
 
     def call(self, entry: Any, number: int, values: list[Any]) -> None:
-        """The solution's call for one target."""
+        """The solution's call for one target; what it raises, `failed` notes."""
         backend, architecture, _ = self._request.targets[number]
         self._target = f"sm_{architecture}" if backend == "cuda" else architecture
         self._stub.now = number
-        try:
-            entry(*values)
-        except Exception as error:  # whatever a solution raises is an answer
-            self._problems.append(self._problem(error))
+        self._compiling, self._configuration = None, ""
+        entry(*values)
+        self.write("")
+
+    def failed(self, error: Exception) -> None:
+        """The call was ended by this."""
+        self._problems.append(self._problem(error))
         self.write("")
 
     def write(self, doing: str) -> None:
@@ -75,11 +82,9 @@ class _Recorder:
     def _compiled(self, kernel: Any, args: tuple[Any, ...], grid: Any, options: dict[str, Any]) -> Any:
         name = kernel.fn.__name__
         self.write(f"compiling {name} for {self._target}")
-        try:
-            built = self._run(kernel, *args, grid=grid, warmup=True, **options)
-        except Exception as error:
-            error.kernel = kernel  # pyright: ignore[reportAttributeAccessIssue]  where its text begins is known here
-            raise
+        self._compiling = kernel
+        built = self._run(kernel, *args, grid=grid, warmup=True, **options)
+        self._compiling = None
         if built is not None and id(built) not in self._seen:
             self._seen.add(id(built))
             self._kept.append(built)
@@ -104,22 +109,22 @@ class _Recorder:
         tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
         self._tuned[tuner.base_fn.__name__] = [str(one) for one in tuner.configs]
         started = time.monotonic()
-        for one in tuner.prune_configs(options)[:MOST_TUNED]:
-            if time.monotonic() - started > TUNING_S:
+        for number, one in enumerate(tuner.prune_configs(options)[:MOST_TUNED]):
+            if number and time.monotonic() - started > self._request.tuning_s:
                 break
             self._configuration = str(one)
             try:
                 if one.pre_hook:
                     one.pre_hook({**tuner.nargs, **options, **one.all_kwargs()})
                 tuner.fn.run(*args, **options, **one.all_kwargs())
-            except Exception as error:
+            except self._not_for_this_configuration as error:
                 self._problems.append(self._problem(error))
-        self._configuration = ""
+            self._compiling, self._configuration = None, ""
 
     def _problem(self, error: Exception) -> Problem:
         """A compiler's error has its line in the kernel, another one has its last frame in the solution."""
         message = str(getattr(error, "error_message", None) or "") or f"{type(error).__name__}: {error}"
-        kernel: Any = getattr(error, "kernel", None)
+        kernel = self._compiling
         node: Any = getattr(error, "node", None)
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if self._file(frame.filename)]
         file, line = (self._file(frames[-1].filename), frames[-1].lineno) if frames else ("", None)
@@ -171,7 +176,10 @@ def main(request: TritonRequest) -> None:
     inputs = _inputs(request)
     for number in range(len(request.targets)):
         outputs = empty_outputs(request.task, request.workload) if request.solution.destination_passing_style else []
-        recorder.call(entry, number, [*inputs.values(), *outputs])
+        try:
+            recorder.call(entry, number, [*inputs.values(), *outputs])
+        except Exception as error:  # the outermost frame: whatever a solution raises is an answer
+            recorder.failed(error)
 
 
 if __name__ == "__main__":

@@ -17,10 +17,12 @@ CHECK_BOUNDS = True
 
 os.environ["TRITON_INTERPRET"] = "1"
 faulthandler.enable()
+import triton_bfloat16  # noqa: E402  # pyright: ignore[reportMissingImports]
 import triton_bounds  # noqa: E402  # pyright: ignore[reportMissingImports]
 import triton_stub  # noqa: E402  # pyright: ignore[reportMissingImports]  it lies beside this file where this file runs
 
 triton_stub.installed([("cuda", 90, 32)])  # pyright: ignore[reportUnknownMemberType]
+triton_bfloat16.install()  # pyright: ignore[reportUnknownMemberType]
 if CHECK_BOUNDS:
     triton_bounds.install()  # pyright: ignore[reportUnknownMemberType]
 

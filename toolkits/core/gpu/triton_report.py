@@ -34,7 +34,7 @@ async def reports(variants: Sequence[Variant], tuned: Sequence[Tuned], work: Pat
             found.append(_of_amd(variant))
         else:
             found.append(await _of_nvidia(variant, work, read_code=number < 2 * MOST_DISASSEMBLED))
-    return [_with_configurations(one, variant, tuned) for one, variant in zip(found, variants, strict=True)]
+    return [_with_configurations(one, variant, variants, tuned) for one, variant in zip(found, variants, strict=True)]
 
 
 def failures(variants: Sequence[Variant]) -> list[Diagnostic]:
@@ -117,10 +117,14 @@ async def _tool(name: str, work: Path, *arguments: str) -> str:
     return done.output
 
 
-def _with_configurations(one: KernelReport, variant: Variant, tuned: Sequence[Tuned]) -> KernelReport:
+def _with_configurations(
+    one: KernelReport, variant: Variant, variants: Sequence[Variant], tuned: Sequence[Tuned]
+) -> KernelReport:
     listed = [one for each in tuned if each.kernel == variant.kernel for one in each.configurations]
     if not listed:
         return one
     shown = "; ".join(listed[:8]) + (f"; and {len(listed) - 8} more" if len(listed) > 8 else "")
-    note = f"tuned over {len(listed)} configurations: {shown}"
+    done = sum((each.kernel, each.target) == (variant.kernel, variant.target) for each in variants)
+    compiled = f"of which {done} {'was' if done == 1 else 'were'} compiled here"
+    note = f"tuned over {len(listed)} configurations, {compiled}: {shown}"
     return one.model_copy(update={"notes": [*one.notes, note]})

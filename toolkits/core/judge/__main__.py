@@ -11,11 +11,14 @@ import os
 import select
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 
 from toolkits.core.errors import HarnessError, LabError
+from toolkits.core.judge.gpu_judge import GpuJudge
 from toolkits.core.judge.judge import Judge
 from toolkits.core.judge.request import EvaluationRequest
 from toolkits.core.judge.taskcode import expect_hangs
@@ -73,6 +76,15 @@ def main() -> None:
     except LabError as error:
         say(failed=str(error))
         return
+    on_devices: dict[str, GpuJudge] = {}
+
+    def judge_of(device: str) -> Judge:
+        """A device has a judge of its own, from its first evaluation on."""
+        if device and device not in on_devices:
+            start = partial(start_zygote, python, cpu, device)
+            on_devices[device] = GpuJudge(start, requests.stop_asked, requests.fd, device)
+        return on_devices.get(device, judge)
+
     expect_hangs()
     say(ready=os.getpid())
     wait: float | None = None
@@ -81,16 +93,18 @@ def main() -> None:
             wait = 0.0 if judge.idle() else None
             continue
         if "cancel" not in json.loads(line):
-            _answer(judge, line, say)
+            _answer(judge_of, line, say)
             judge.prepare()
         wait = IDLE_DELAY_S
-    judge.close()
+    for each in (judge, *on_devices.values()):
+        each.close()
 
 
-def _answer(judge: Judge, line: str, say: Any) -> None:
+def _answer(judge_of: Callable[[str], Judge], line: str, say: Any) -> None:
     started = time.perf_counter()
     request = EvaluationRequest.model_validate_json(line)
     try:
+        judge = judge_of(request.candidate_build.device)
         result = judge.evaluate(request, lambda what, share: say(progress=what, share=share))
         say(result=_with_the_rest(result, started).model_dump(mode="json"))
     except Cancelled:

@@ -41,9 +41,9 @@ class Box:
 
     home = "/tmp"
 
-    def __init__(self, bwrap: str, visible: list[str], hidden: list[str]) -> None:
+    def __init__(self, bwrap: str, visible: list[str], hidden: list[str], nodes: list[str]) -> None:
         read_end, write_end = os.pipe()
-        command = enclosed(bwrap, ["cat"], visible=visible, hidden=hidden)
+        command = enclosed(bwrap, ["cat"], visible=visible, hidden=hidden, nodes=nodes)
         command[1:1] = ["--as-pid-1", "--info-fd", str(write_end)]
         with _any_core():
             self._process = start_child(

@@ -26,7 +26,8 @@ READS_AT_END = 2
 READY_TIMEOUT_S = 60.0
 LOOK_EVERY_S = 0.05
 OWN_FAULTS = (Status.INCORRECT_SHAPE, Status.INCORRECT_DTYPE)
-"""What a worker may say of its own solution; every other status is for the judge to give."""
+OWN_CAUSES = (Cause.OOM, Cause.LAUNCH_FAILED, Cause.INPUT_MODIFIED)
+"""What a worker may say of its own solution; every other status and cause is for the judge to give."""
 
 
 class Cancelled(Exception):
@@ -164,7 +165,7 @@ def _exception(answer: dict[str, Any]) -> WorkerFailure:
     said = answer["error"] if isinstance(answer["error"], str) else "an error that is no text"
     detail = said[:2000].encode("utf-8", "replace").decode()
     status = next((own for own in OWN_FAULTS if own == answer.get("status")), Status.RUNTIME_ERROR)
-    cause = Cause.OOM if answer.get("cause") == Cause.OOM else Cause.EXCEPTION
+    cause = next((own for own in OWN_CAUSES if own == answer.get("cause")), Cause.EXCEPTION)
     return WorkerFailure(cause, detail, status)
 
 

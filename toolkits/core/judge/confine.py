@@ -73,10 +73,11 @@ def drop_rights(uid: int | None, boxed: bool) -> None:
         _checked(_LIBC.syscall(_CAPSET, header, nothing), "capset")
 
 
-def take_limits() -> None:
+def take_limits(*, device: bool) -> None:
     """Resource limits that cannot be raised again. None of CPU time: with one, the CPU clock only moves at ticks."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    _limit(resource.RLIMIT_AS, min(MEMORY_BYTES, max(memory * 3 // 4, 4 << 30)))
+    if not device:  # a GPU's driver reserves addresses for all memory of the machine
+        _limit(resource.RLIMIT_AS, min(MEMORY_BYTES, max(memory * 3 // 4, 4 << 30)))
     _limit(resource.RLIMIT_FSIZE, FILE_BYTES)
     _limit(resource.RLIMIT_NPROC, PROCESSES)
     _limit(resource.RLIMIT_NOFILE, OPEN_FILES)

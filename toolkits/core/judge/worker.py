@@ -13,13 +13,17 @@ import socket
 import sys
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from errno import ENOMEM
 from pathlib import Path
 from time import process_time_ns
 from typing import Any
 
 import torch
+
+from toolkits.core.gpu import device_side
+from toolkits.core.gpu.device_driver import DeviceError
+from toolkits.core.judge import gpu_worker
 
 MESSAGE_BYTES = 128_000
 DETAIL_CHARS = 1500
@@ -66,6 +70,8 @@ def serve(channel: socket.socket) -> None:
         try:
             if request["op"] == "load":
                 load, entries = request, _load(request, fds[0])
+            elif request["op"] == "probe":
+                answer = gpu_worker.probe(request["scalars"])
             elif request["op"] == "bind":
                 memory[request["slot"]] = _mapped(fds, request["sizes"])
                 calls[request["slot"]] = _bind(load, request, entries, memory[request["slot"]])
@@ -74,7 +80,7 @@ def serve(channel: socket.socket) -> None:
                 answer = calls[request["slot"]][request["op"]](request["scalars"])
                 answer["cpu_ns"] = process_time_ns() - started
         except BaseException as error:
-            answer = {"error": _describe(error)} | ({"cause": "oom"} if _wants_memory(error) else {})
+            answer = {"error": _describe(error), "cause": "oom" if _wants_memory(error) else device_side.cause(error)}
         channel.send(json.dumps(answer | {"id": request["id"], "nonce": request["nonce"]}).encode())
 
 
@@ -82,7 +88,10 @@ def _wants_memory(error: BaseException) -> bool:
     """Torch says it in words only."""
     if isinstance(error, OSError):
         return error.errno == ENOMEM
-    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "can't allocate memory" in str(error))
+    if isinstance(error, MemoryError):
+        return True
+    words = ("can't allocate memory", "out of memory", "OUT_OF_MEMORY", "OutOfMemory")  # torch's, and the drivers'
+    return isinstance(error, RuntimeError | DeviceError) and any(word in str(error) for word in words)
 
 
 def _describe(error: BaseException) -> str:
@@ -95,6 +104,7 @@ def _describe(error: BaseException) -> str:
 def _load(request: Json, content: int) -> Entries:
     """The solution's functions, from a descriptor: a library, or the text of every source file."""
     os.environ.update(request["environment"])
+    gpu_worker.open_device(request)
     names = {"call": request["function"]} | ({"plan": request["plan"]} if request["plan"] else {})
     if request["loads_as"] == "native":
         library = ctypes.CDLL(f"/proc/self/fd/{content}")
@@ -102,6 +112,7 @@ def _load(request: Json, content: int) -> Entries:
         entries = {what: library[name] for what, name in names.items()}
         for function in entries.values():
             function.restype = None
+        request["last_error"] = device_side.last_error_of(library)
         return entries
     folder = Path.cwd() / "solution"
     with os.fdopen(content, encoding="utf-8") as file:
@@ -133,16 +144,18 @@ def _mapped(fds: list[int], sizes: list[int]) -> list[mmap.mmap]:
 
 def _bind(load: Json, request: Json, entries: Entries, memory: list[mmap.mmap]) -> dict[str, Call]:
     """Fix the arguments once, so that a call costs nothing but the call."""
+    if load["device"]:
+        return gpu_worker.bind(load, request, entries, memory, (_bind_native, _bind_python))
     if load["loads_as"] == "native":
-        return _bind_native(request, entries, memory)
-    return _bind_python(load, request, entries, memory)
+        bases = [torch.frombuffer(part, dtype=torch.uint8).data_ptr() for part in memory]
+        return _bind_native(request, entries, bases)
+    return _bind_python(load, request, entries, [(item, _value(item, memory)) for item in request["arguments"]])
 
 
-def _bind_native(request: Json, entries: Entries, memory: list[mmap.mmap]) -> dict[str, Call]:
-    bases: list[int] = [torch.frombuffer(part, dtype=torch.uint8).data_ptr() for part in memory]
+def _bind_native(request: Json, entries: Entries, bases: list[int], stream: Sequence[Any] = ()) -> dict[str, Call]:
     items: list[Json] = request["arguments"]
     sizes: list[int] = request["axes"]
-    last: list[Any] = [ctypes.c_int64(size) for size in sizes]
+    last: list[Any] = [*(ctypes.c_int64(size) for size in sizes), *stream]
     if "plan" not in entries:
         return {"call": _native(entries["call"], items, bases, last)}
     last.insert(0, ctypes.c_void_p(bases[2] + int(request["workspace"])))
@@ -177,10 +190,9 @@ def _c_scalar(dtype: str, value: Any) -> Any:
     return value
 
 
-def _bind_python(load: Json, request: Json, entries: Entries, memory: list[mmap.mmap]) -> dict[str, Call]:
+def _bind_python(load: Json, request: Json, entries: Entries, values: list[tuple[Json, Any]]) -> dict[str, Call]:
     entry = entries["call"]
     left: list[Any] = []
-    values = [(item, _value(item, memory)) for item in request["arguments"]]
     arguments = [value for _, value in values]
     names = [item["name"] for item, _ in values]
     count = sum(not item["output"] for item, _ in values)

@@ -7,6 +7,7 @@ import json
 import os
 import select
 import signal
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -15,6 +16,7 @@ from typing import Any
 
 from toolkits.core.causes import Cause, signal_cause
 from toolkits.core.errors import HarnessError
+from toolkits.core.gpu.device_access import reach
 from toolkits.core.judge.arena import Inputs, Memory, Outputs, Workspace
 from toolkits.core.judge.channel import Cancelled, Channel, HungUp, WorkerFailure
 from toolkits.core.judge.clocks import Clocks, Spent
@@ -63,15 +65,20 @@ class Worker:
             "function": solution.entry_function,
             "plan": solution.plan_function,
             "destination_passing_style": solution.destination_passing_style,
+            "device": reach(build.device) if build.device else None,
         }
-        self._ration = Ration()
         try:
-            self._channel.meet()
+            self.meet()
             self._ask(request, timeout_s, [content])
         except HungUp as error:
             raise self._died() from error
         finally:
             os.close(content)
+
+    def meet(self) -> None:
+        """Take its first packet, which comes before any solution. HungUp: it never was ready."""
+        self._ration = Ration()
+        self._channel.meet()
 
     def bind(
         self,
@@ -111,6 +118,12 @@ class Worker:
     def call(self, slot: int, scalars: dict[str, Any], timeout_s: float) -> Spent:
         """Run the function once on what the memory holds."""
         return self._timed("call", slot, scalars, timeout_s)
+
+    def on_device(self, what: str, slot: int, about: dict[str, Any], timeout_s: float) -> tuple[dict[str, Any], int]:
+        """A step of device_side.py: what the worker says of it, and the judge's wall clock in ns."""
+        started = time.perf_counter_ns()
+        answer = self._ask({"op": what, "slot": slot, "scalars": about}, timeout_s)
+        return answer, time.perf_counter_ns() - started
 
     def plan(self, slot: int, scalars: dict[str, Any], timeout_s: float) -> Spent:
         """Have it prepare the next call, from what a plan may read."""

@@ -120,7 +120,7 @@ def _become_worker(control: socket.socket, fds: list[int], request: dict[str, An
     os.environ["HOME"] = os.environ["TMPDIR"] = request["home"]
     os.environ.pop("PYTHONPATH", None)
     sys.argv[:] = sys.orig_argv[:] = [""]  # they name this checkout, and a candidate need not know what runs it
-    confine.take_limits()
+    confine.take_limits(device=request["device"])
     confine.drop_rights(request["uid"], bool(box))
     die_with_parent()  # after the change of user, which clears it
     line = socket.socket(fileno=channel)

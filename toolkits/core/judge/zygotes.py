@@ -6,6 +6,7 @@ import os
 import secrets
 import signal
 import socket
+import stat
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from toolkits.core.errors import HarnessError
+from toolkits.core.gpu.device_access import numbering, openings
 from toolkits.core.judge import seccomp
 from toolkits.core.judge.boxes import Box, Folder
 from toolkits.core.judge.confine import open_to_all
@@ -36,11 +38,15 @@ FULL_BYTES = 1 << 16
 class Zygote:
     """A started zygote process and its control channel."""
 
-    def __init__(self, python: str, cpu: int) -> None:
+    def __init__(self, python: str, cpu: int, device: str = "") -> None:
+        """Where a device is named, its workers can reach that one too."""
         self.cpu = cpu
+        opened, self._nodes = openings(device) if device else ([], [])
+        self._device = bool(device)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         command = [python, "-P", "-m", "toolkits.core.judge.zygote", str(theirs.fileno())]
-        self._process = start_child(command, env=_environment(python), pass_fds=[theirs.fileno()])
+        env = _environment(python) | (numbering(device) if device else {})
+        self._process = start_child(command, env=env, pass_fds=[theirs.fileno()])
         theirs.close()
         self._control = ours
         self._control.settimeout(ANSWER_TIMEOUT_S)
@@ -52,8 +58,10 @@ class Zygote:
         if not ready:
             raise HarnessError(f"{python} cannot run the judge's worker: it needs torch and numpy")
         self._seen: dict[str, list[str]] = json.loads(ready)
+        self._seen["visible"] += opened
         self._bwrap, self._why_not = mechanism().bwrap, mechanism().why_not
-        self._other_user = can_change_user()
+        # Another user is in none of the groups to which a device may belong.
+        self._other_user = can_change_user() and all(map(_open_to_all, self._nodes))
         self._filter = self._tried() if self._bwrap else ""
         if self._bwrap and not self._filter:
             self._bwrap, self._why_not = "", "a worker cannot enter the namespaces that bubblewrap makes"
@@ -95,7 +103,7 @@ class Zygote:
         try:
             if isinstance(room, Box):
                 fds.append(room.entrance())
-            request = {"op": "spawn", "cpu": self.cpu, "home": room.home, "uid": uid}
+            request = {"op": "spawn", "cpu": self.cpu, "home": room.home, "uid": uid, "device": self._device}
             pid = int(self._asked(request, fds)["pid"])
             if not pid:
                 raise HarnessError("a worker could not enter its sandbox: the zygote's message is in the server's log")
@@ -114,7 +122,10 @@ class Zygote:
         if box and not box.alive():
             box.close()
             box = None
-        return box or Box(self._bwrap, self._seen["visible"], self._seen["hidden"])
+        return box or self._new_box()
+
+    def _new_box(self) -> Box:
+        return Box(self._bwrap, self._seen["visible"], self._seen["hidden"], self._nodes)
 
     def end(self, pid: int) -> None:
         """Kill a worker, with all that runs in its box; `reap` sees them dead."""
@@ -131,7 +142,7 @@ class Zygote:
             room.close()
             # The next one is built now and not while something is timed, which it would disturb.
             if self._bwrap and not self._spare and not self._lost:
-                self._spare = Box(self._bwrap, self._seen["visible"], self._seen["hidden"])
+                self._spare = self._new_box()
 
     def company(self, pid: int) -> set[int]:
         """Processes that a worker started and that still run, those whose parent has ended among them."""
@@ -174,6 +185,12 @@ class Zygote:
             self._spare.close()
 
 
+def _open_to_all(node: str) -> bool:
+    """Whether any user may use a device file; folders of them hold what only an administrator needs."""
+    mode = Path(node).stat().st_mode
+    return not stat.S_ISCHR(mode) or mode & 0o006 == 0o006
+
+
 def _environment(python: str) -> dict[str, str]:
     """Built from nothing: a candidate inherits it. Another interpreter is shown where this package lies."""
     threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
@@ -191,10 +208,10 @@ def _environment(python: str) -> dict[str, str]:
     }
 
 
-def start_zygote(python: str, cpu: int) -> Zygote:
+def start_zygote(python: str, cpu: int, device: str = "") -> Zygote:
     """A zygote, or a HarnessError that says what is missing."""
     try:
-        return Zygote(python, cpu)
+        return Zygote(python, cpu, device)
     except (OSError, subprocess.SubprocessError) as error:
         raise HarnessError(
             f"cannot start the judge's worker with {python}: {error}; is it the right Python?"

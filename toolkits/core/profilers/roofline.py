@@ -24,6 +24,12 @@ AMD = {
     "MI355X": Peaks(8000.0, {"fp16": 157_300, "fp32": 157_300, "fp64": 78_600, "mfma16": 2_516_600, "mfma32": 157_300}),
 }
 """Vendor's data sheets, dense; MI250X is one of its two dies, which is what a program sees as a device."""
+NVIDIA = {
+    "sm_80": ("A100 SXM 80 GB", Peaks(2039.0, {"fp32": 19_500, "tensor16": 312_000})),
+    "sm_90": ("H100 SXM", Peaks(3350.0, {"fp32": 66_900, "tensor16": 989_400})),
+    "sm_100": ("B200", Peaks(8000.0, {"fp32": 75_000, "tensor16": 2_250_000})),
+}
+"""A well-known device of an architecture and its data sheet, dense: for estimates of what was not run."""
 ARCHITECTURES = {
     "MI210": "gfx90a",
     "MI250X": "gfx90a",
@@ -39,6 +45,12 @@ ARCHITECTURES = {
 def amd_peaks(device: str) -> Peaks | None:
     """Peaks of a device by its name, such as `AMD Instinct MI300X`."""
     return next((peaks for model, peaks in AMD.items() if model in device.upper()), None)
+
+
+def typical(target: str) -> tuple[str, Peaks] | None:
+    """The device that stands for a target such as sm_90a or gfx942, and its peaks; None: the tables have none."""
+    model = next((model for model in ("MI300X", "MI355X", "MI250X") if ARCHITECTURES[model] == target), "")
+    return (model, AMD[model]) if model else NVIDIA.get(target.rstrip("af"))
 
 
 def amd_model(text: str) -> str:

@@ -1,4 +1,4 @@
-// One launch on one core, for runtime.cpp and check.cpp: threads are fibers, blocks run one after the other.
+// One launch on one core, for those that run it and those that check it: threads are fibers, blocks run one after the other.
 #pragma once
 
 #include "core.h"

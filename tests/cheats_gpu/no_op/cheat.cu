@@ -1,0 +1,3 @@
+#include "lab.h"
+__global__ void nothing(float*) {}
+RUN { LAUNCH(nothing, 1, 1, stream, y); }

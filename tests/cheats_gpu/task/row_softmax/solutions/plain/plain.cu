@@ -1,0 +1,2 @@
+#include "lab.h"
+RUN { honest(x, y, rows, columns, stream); }
