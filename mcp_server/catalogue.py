@@ -65,7 +65,7 @@ class Catalogue:
     @cached_property
     def _roles(self) -> "Roles":
         from mcp_server.keys import Secrets  # only now: the start of a server does not pay for it
-        from mcp_server.role_work import Connection, Means
+        from mcp_server.role_means import Connection, Means
         from mcp_server.roles import Roles
 
         async def connection() -> Connection:

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from mcp_server import cli_attach, cli_doctor, cli_measure, cli_notes, cli_roles
 from mcp_server.agents.agent import get_agent
+from mcp_server.agents.specs import read_specs
 from mcp_server.cli_serve import root_of
 from mcp_server.cli_text import WIDTH
 from mcp_server.cli_verbs import AsJson, Settings, Task, settings_of
@@ -92,13 +93,16 @@ def evolve(
     evaluations: Annotated[int, typer.Option(min=1, help="Budget of benchmarks.")] = 60,
     minutes: Annotated[float, typer.Option(min=0, help="Budget of wall time.")] = 5.0,
     usd: Annotated[float, typer.Option(min=0, help="Budget of spend.")] = 0.0,
+    tokens: Annotated[int, typer.Option(min=0, help="Budget of tokens; 0: none.")] = 0,
     json: AsJson = False,
 ) -> None:
     """Evolve a team of roles on one kernel until the budget or the ideas are used up."""
-    get_agent(agent)  # a run is frozen when it is created: a misspelt agent must not reach it
+    for spec in read_specs(agent):
+        get_agent(spec.name)  # a run is frozen when it is created: a misspelt agent must not reach it
     # By name: the supervisor stands above this package and is only its caller everywhere else.
     supervisor = import_module("supervisor.__main__")
-    raise typer.Exit(supervisor.evolve(task, run, agent, evaluations, minutes, usd, settings_of(context).root, json))
+    root = settings_of(context).root
+    raise typer.Exit(supervisor.evolve(task, run, agent, evaluations, minutes, usd, root, json, tokens=tokens))
 
 
 @app.command()

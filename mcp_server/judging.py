@@ -2,6 +2,9 @@
 
 import asyncio
 import logging
+from collections import defaultdict
+
+import anyio
 
 from mcp_server.jobs import Say
 from toolkits.core import crashes
@@ -23,6 +26,8 @@ class Judging:
         self._judge = judge or Judge()
         self._warming: asyncio.Task[None] | None = None
         self._closing = False
+        self._turns: defaultdict[str, anyio.Lock] = defaultdict(anyio.Lock)
+        """Of each device: who asked first is first. The lease itself is for whoever happens to find it free."""
 
     async def close(self) -> None:
         """End the process, and every worker with it."""
@@ -48,21 +53,29 @@ class Judging:
             log.warning("the first evaluation will try again: %s", error)
 
     async def evaluated(self, request: EvaluationRequest, say: Say) -> BenchmarkResult:
-        """The judge's result. HarnessError: the lab itself failed twice."""
+        """The judge's result, before its candidate has `settled`. HarnessError: the lab itself failed twice."""
+        device = request.candidate_build.device or "cpu"
         say("waiting for the device", 0)
-        async with lease(request.candidate_build.device or "cpu"):
+        async with self._turns[device], lease(device):
             try:
                 return await _explained(await self._twice(request, say), request, say)
             except asyncio.CancelledError:
                 self.warm_up()  # if the one that was at work had to be killed, whoever comes next wants another
                 raise
 
+    async def settled(self) -> None:
+        """Wait until nothing of the last candidate is alive."""
+        try:
+            await self._judge.settled()
+        except HarnessError as error:
+            log.warning("the result stands, but the end of its candidate was not seen: %s", error)
+
     async def _twice(self, request: EvaluationRequest, say: Say) -> BenchmarkResult:
         try:
-            return await self._judge.evaluate(request, say)
+            return await self._judge.result(request, say)
         except HarnessError as error:
             log.warning("judging again after a failure of the lab: %s", error)
-        return await self._judge.evaluate(request, say)
+        return await self._judge.result(request, say)
 
 
 async def _explained(result: BenchmarkResult, request: EvaluationRequest, say: Say) -> BenchmarkResult:

@@ -119,6 +119,7 @@ class Lab(ProfileLab):
         evaluation = self.ledger.record_evaluation(
             job, caller.run, caller.role_id, experiment.solution, result, answer, event
         )
+        await self._judging.settled()
         return answer | {"evaluation": evaluation}
 
     async def _result(self, experiment: Experiment, job: str, say: Say) -> BenchmarkResult:

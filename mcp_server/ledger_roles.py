@@ -44,7 +44,7 @@ class RoleStore(SpendStore):
             return _role_row(_found(db, id))
 
     def role(self, id: str) -> RoleRow:
-        """The role as it stands; a running one whose process is dead reads as crashed."""
+        """The role as it stands; a running one reads as crashed when its process and its server are dead."""
         with self._reading() as db:
             return _role_row(_found(db, id))
 
@@ -162,6 +162,7 @@ def _found(db: sqlite3.Connection, id: str) -> sqlite3.Row:
 
 def _role_row(row: sqlite3.Row) -> RoleRow:
     values = {name: row[name] for name in RoleRow.model_fields}
-    if row["state"] == "running" and not owner_alive(row["owner"]):
+    # Between two processes of the role, what comes next is for the server that watches it to say.
+    if row["state"] == "running" and not owner_alive(row["owner"]) and not owner_alive(row["watcher"]):
         values |= {"state": "crashed", "note": row["note"] or "its process ended without a word"}
     return RoleRow(**values)

@@ -17,7 +17,8 @@ from mcp_server.workspace import worktree_of
 from toolkits.core.process import BoundedText, interrupt_group, kill_group, started_process
 
 TICK_S = 0.2
-POLL_S = 0.5
+POLL_S = 0.1
+"""A look at a log costs little, and a cap is exceeded by what is spent between two looks."""
 GRACE_S = 10.0
 """Between SIGINT and the kill."""
 DRAIN_S = 5.0

@@ -1,12 +1,9 @@
 """One role from its first attempt to its recorded end: each attempt a process, between them the policy's decision."""
 
-import json
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import anyio
 
@@ -14,39 +11,20 @@ from mcp_server import endings, role_prompts, worktrees
 from mcp_server.agents.agent import Ended, RoleBrief, get_agent
 from mcp_server.agents.specs import AgentSpec
 from mcp_server.charter import parse
-from mcp_server.endings import Decision, Failure, Patience
-from mcp_server.keys import Secrets, for_agent
-from mcp_server.ledger import Ledger, RoleRow
+from mcp_server.endings import Decision, Failure
+from mcp_server.keys import for_agent
+from mcp_server.ledger import RoleRow
 from mcp_server.prices import Prices
+from mcp_server.role_means import Connection, Means, environment_of
 from mcp_server.role_meter import Meter
 from mcp_server.role_process import TICK_S, RoleProcess
 from mcp_server.stalls import Clocks
-from mcp_server.workspace import Workspace, worktree_of
+from mcp_server.workspace import worktree_of
 from toolkits.core.errors import InvalidInput
 from toolkits.core.schema import Json
 
 COMMIT_EVERY_S = 0.5
 LOST = "the lab failed while it watched the role: the server's log has the traceback"
-
-
-@dataclass(frozen=True)
-class Connection:
-    """How a role reaches the lab."""
-
-    url: str
-    root: Path
-
-
-@dataclass(frozen=True)
-class Means:
-    """What all roles of a server share."""
-
-    workspace: Workspace
-    ledger: Ledger
-    keys: dict[str, str] = field(default_factory=dict[str, str])
-    """Taken out of the server's environment."""
-    secrets: Secrets = field(default_factory=Secrets)
-    patience: Patience = field(default_factory=Patience)
 
 
 class RoleWork:
@@ -109,11 +87,13 @@ class RoleWork:
         try:
             ended = await self._played(spec, session, prompt, meter)
         except InvalidInput as error:
-            self.refusal, self._unusable = error, True
+            self.refusal, self._unusable = None if self.started.is_set() else error, True
             ended = Ended(ending="crashed", note=str(error))
         except OSError as error:
             self._unusable = True
             ended = Ended(ending="crashed", note=f"its process could not be started: {error}")
+        await self._commit_new()
+        await worktrees.committed(worktree_of(self.row.folder), f"attempt of {spec} ended: {ended.ending}")
         progressed = self._ledger.credits(self.row.run, self.row.id) > before
         self._in_a_row = 1 if progressed else self._in_a_row + 1
         self._ledger.end_attempt(self.row.id, number, ended.ending, ended.note)
@@ -124,7 +104,7 @@ class RoleWork:
         brief = self._brief(spec, session, prompt, for_agent(agent.keys, self._means.keys, os.environ))
         brief.home.mkdir(exist_ok=True)
         attempt = agent.start(brief)
-        environment = _environment(brief) | attempt.environment
+        environment = environment_of(brief) | attempt.environment
         self._process = RoleProcess(attempt, environment, self.row.folder, self._means.secrets, meter)
         if self._why:
             return self._why
@@ -134,8 +114,7 @@ class RoleWork:
             # Between two processes the role is the server's own.
             self._ledger.set_role(self.row.id, "running", pid=os.getpid())
             self._process = None
-        meter.write_seconds()
-        await worktrees.committed(worktree_of(self.row.folder), f"attempt of {spec} ended: {ended.ending}")
+            meter.write_seconds()
         return ended
 
     async def _run_and_commit(self, process: RoleProcess) -> Ended:
@@ -145,9 +124,8 @@ class RoleWork:
                 tasks.start_soon(self._commit_evaluations)
                 ended = await process.run(self._started)
                 tasks.cancel_scope.cancel()
-        except* OSError as problems:
+        except* (OSError, InvalidInput) as problems:
             raise problems.exceptions[0] from None
-        await self._commit_new()
         return ended
 
     def _started(self, pid: int) -> None:
@@ -243,11 +221,6 @@ class RoleWork:
             await worktrees.committed(worktree_of(self.row.folder), f"evaluation {id}: {status}")
 
 
-def written(folder: Path, name: str, body: Json) -> None:
-    """A JSON file of the role's folder."""
-    (folder / name).write_text(f"{json.dumps(body, indent=2)}\n", encoding="utf-8")
-
-
 def _until_s(moment: str) -> float | None:
     if not moment:
         return None
@@ -257,16 +230,3 @@ def _until_s(moment: str) -> float | None:
         return None
     at = at if at.tzinfo else at.replace(tzinfo=UTC)
     return max(0.0, (at - datetime.now(UTC)).total_seconds())
-
-
-def _environment(brief: RoleBrief) -> dict[str, str]:
-    """Built from nothing: what this server's environment holds is none of a role's business."""
-    return {
-        "PATH": os.environ.get("PATH", os.defpath),
-        "HOME": str(brief.home),
-        "LANG": "C.UTF-8",
-        "KERNEL_LAB_URL": brief.url,
-        "KERNEL_LAB_ROOT": str(brief.root),
-        "KERNEL_LAB_TOKEN": brief.token,
-        "KERNEL_LAB_ROLE_DIR": str(brief.folder),
-    }

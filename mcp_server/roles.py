@@ -21,11 +21,13 @@ from mcp_server.charter import parse, render
 from mcp_server.jobs import MAX_WAIT_S
 from mcp_server.ledger import EvaluationRow, RoleRow, owner_alive
 from mcp_server.prices import Prices
+from mcp_server.role_admission import check_affordable
+from mcp_server.role_means import Connection, Means, written
 from mcp_server.role_process import GRACE_S
-from mcp_server.role_work import LOST, Connection, Means, RoleWork, written
+from mcp_server.role_work import LOST, RoleWork
 from mcp_server.schema import RoleAnswer, RoleState
 from mcp_server.workspace import worktree_of
-from toolkits.core.errors import BudgetExhausted, InvalidInput
+from toolkits.core.errors import InvalidInput
 from toolkits.core.process import interrupt_group
 from toolkits.core.schema import Status
 
@@ -75,7 +77,7 @@ class Roles:
             specs = read_specs(agent)
             for spec in specs:
                 get_agent(spec.name)
-            self._affordable(run, caps, specs, parent)
+            check_affordable(self._ledger, Prices(self._workspace.root), run, caps, specs, parent)
             row, token = await self._registered(run, team, name, charter, agent, caps, parent)
             self._tell_start(row, len(earlier) + 1)
             await self._start(row, specs, token)
@@ -116,14 +118,12 @@ class Roles:
         best = self._best(row)
         spent = self._ledger.spent(row.run, row.id)
         live = self._live.get(role_id)
-        # Between its process's death and its recorded end a watched role only seems to have crashed.
-        ending = live is not None and not row.ended_at
         said = live.work.meter.said if live and live.work.meter else ""
         return RoleAnswer(
             role=row.id,
             name=row.name,
             agent=row.acting or row.agent,
-            state="running" if ending else row.state,
+            state=row.state,
             evaluations=self._ledger.count_evaluations(row.run, row.id),
             best=best.result.speedup if best else None,
             best_evaluation=best.id if best else "",
@@ -140,20 +140,6 @@ class Roles:
 
     def _earlier(self, run: str, team: int, name: str) -> list[RoleRow]:
         return [row for row in self._ledger.roles(run) if (row.team, row.name) == (team, name)]
-
-    def _affordable(self, run: str, caps: Caps, specs: list[AgentSpec], parent: RoleRow | None) -> None:
-        """Refuse a cap in USD that cannot be held, and a helper of a role that has nothing left."""
-        all_caps = [caps, self._ledger.run_caps(run).for_roles(), *([parent.caps] if parent else [])]
-        if any(one.usd for one in all_caps) and not any(one.tokens for one in all_caps):
-            prices = Prices(self._workspace.root)
-            unknown = [spec.model for spec in specs if spec.model and prices.price(spec.model) is None]
-            for model in unknown:
-                raise InvalidInput(
-                    f"there is no price for the model {model!r}, so a cap in USD cannot be held: {prices.remedy(model)}"
-                )
-        for account in self._ledger.accounts(parent) if parent else []:
-            if over := account.overdrawn():
-                raise BudgetExhausted(f"no budget is left for a helper: {over.note}")
 
     async def _registered(
         self, run: str, team: int, name: str, charter: str, agent: str, caps: Caps, parent: RoleRow | None

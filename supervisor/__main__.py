@@ -41,10 +41,11 @@ def evolve(
     root: Path | None = None,
     json: bool = False,
     console: Console | None = None,
+    tokens: int = 0,
 ) -> int:
     """Evolve a kernel of `task`; the same call resumes a run that was interrupted. Gives the exit status."""
     try:
-        config = RunConfig(task=task, agent=agent, evaluations=evaluations, minutes=minutes, usd=usd)
+        config = RunConfig(task=task, agent=agent, evaluations=evaluations, minutes=minutes, usd=usd, tokens=tokens)
     except ValidationError as error:
         problem = error.errors()[0]
         raise InvalidInput(f"--{problem['loc'][0]}: {problem['msg'].lower()}") from error
@@ -226,12 +227,13 @@ def _command(
     evaluations: Annotated[int, typer.Option(help="All evaluations, the final re-measures included.")] = 60,
     minutes: Annotated[float, typer.Option(help="Active time.")] = 5.0,
     usd: Annotated[float, typer.Option(help="Spend on models.")] = 0.0,
+    tokens: Annotated[int, typer.Option(help="Tokens of models; 0: no cap.")] = 0,
     root: Annotated[Path | None, typer.Option(help="Workspace; default .kernel-lab here.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Evolve a kernel of TASK with a team that is rebuilt when it stalls."""
     try:
-        status = evolve(task, run, agent, evaluations, minutes, usd, root, json)
+        status = evolve(task, run, agent, evaluations, minutes, usd, root, json, tokens=tokens)
     except LabError as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(2) from error

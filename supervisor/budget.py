@@ -47,7 +47,7 @@ def remaining(config: RunConfig, state: RunState, elapsed_s: float, usd: float) 
     return Remaining(
         evaluations=config.evaluations - len(state.evaluations) - VERIFICATIONS - finals(config),
         seconds=config.minutes * 60 - elapsed_s - reserve_s(config, state),
-        usd=config.usd - usd,
+        usd=config.usd * (1 - config.reserve) - usd,
     )
 
 

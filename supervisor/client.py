@@ -92,9 +92,9 @@ class Lab:
         return await self._call(HistoryLine, "write_history", kind=kind, body=json.dumps(body))
 
     async def spawn_role(
-        self, name: str, charter: str, agent: str, team: int, evaluations: int, usd: float
+        self, name: str, charter: str, agent: str, team: int, evaluations: int, usd: float, tokens: int = 0
     ) -> RoleAnswer:
-        caps = {"evaluations": evaluations, "usd": usd}
+        caps = {"evaluations": evaluations, "usd": usd, "tokens": tokens}
         return await self._call(RoleAnswer, "spawn_role", name=name, charter=charter, agent=agent, team=team, **caps)
 
     async def wait_role(self, role: str, wait_s: float) -> RoleAnswer:

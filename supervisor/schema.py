@@ -23,6 +23,10 @@ class RunConfig(Record):
     minutes: float = Field(default=5.0, gt=0)
     """Active time; the hours between an interruption and the resume do not count."""
     usd: float = Field(default=0.0, ge=0)
+    """0: no cap; so for tokens."""
+    tokens: int = Field(default=0, ge=0)
+    reserve: float = Field(default=0.1, ge=0, lt=1)
+    """Share of dollars, tokens, minutes and evaluations that the lab grants to no role: for verification and report."""
 
 
 class TaskFacts(Record):

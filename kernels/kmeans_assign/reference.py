@@ -1,5 +1,6 @@
 """Inputs, float64 reference and new content of the k-means assignment."""
 
+import math
 from typing import Any
 
 import torch
@@ -41,9 +42,11 @@ def reference(inputs: Tensors) -> Tensors:
 def refresh(inputs: Tensors, draw: Any) -> None:
     """New normal points, and new centroids from among them, all different: a tie has two right answers."""
     x, c = draw.normal(inputs["x"]), inputs["c"]
-    picks = [torch.randperm(x.shape[1], generator=draw.generator)[: c.shape[1]] for _ in x]
-    c.copy_(_rows_of(x, torch.stack(picks)))
-    torch.sum(x.square(), -1, out=inputs["x_sq"])
+    points, centroids = x.shape[1], c.shape[1]
+    step = next((n for n in draw.integers(points, (64,)).tolist() if math.gcd(n, points) == 1), 1)
+    first = draw.integers(points, (x.shape[0], 1))
+    c.copy_(_rows_of(x, (first + step * torch.arange(centroids)) % points))
+    torch.linalg.vector_norm(x, dim=-1, out=inputs["x_sq"]).square_()
 
 
 def _rows_of(table: Tensor, rows: Tensor) -> Tensor:

@@ -167,11 +167,16 @@ class Program:
         return []
 
     def ended(self, exit: Exit) -> Ended:
-        """A role that ends without a result line has crashed, whatever its exit status, and so has one that lies."""
+        """A role that ends without a result line has crashed, whatever its exit status, and so has one that lies.
+
+        InvalidInput: it says itself that it failed, and would again.
+        """
         errors = exit.errors[-SHORT_CHARACTERS:].strip()
         if self._result is None:
             return Ended(ending="crashed", note=f"{exit.how} and no result line: {errors}", evidence=[exit.how])
         ending, note = self._result.ending, self._result.note
+        if ending == "crashed":
+            raise InvalidInput(note)
         if exit.returncode != 0 and ending not in FAILED:
             ending, note = "crashed", f"{note} ({exit.how})"
         return Ended(ending=ending, note=note, evidence=[exit.how])

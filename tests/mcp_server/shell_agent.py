@@ -16,7 +16,7 @@ import pytest
 from mcp_server.endings import Patience
 from mcp_server.keys import Secrets
 from mcp_server.ledger import Ledger
-from mcp_server.role_work import Connection, Means
+from mcp_server.role_means import Connection, Means
 from mcp_server.roles import Roles
 from mcp_server.workspace import Workspace
 from toolkits.core.schema import Json

@@ -254,9 +254,12 @@ def test_a_token_names_its_role_and_is_not_stored(ledger: Ledger) -> None:
     assert b"the-secret-token" not in ledger.path.read_bytes()
 
 
-def test_a_role_whose_process_is_dead_reads_as_crashed(ledger: Ledger) -> None:
+def test_a_role_whose_process_and_server_are_dead_reads_as_crashed(ledger: Ledger) -> None:
     id = add_role(ledger)
     ledger.set_role(id, "running", pid=999_999_999)
+    assert ledger.role(id).state == "running"  # its server may start another attempt
+    with sqlite3.connect(ledger.path) as db:
+        db.execute("UPDATE roles SET watcher = ?", (DEAD,))
     assert ledger.role(id).state == "crashed"
     ledger.set_role(id, "done", note="improved")
     assert (ledger.role(id).state, ledger.role(id).note) == ("done", "improved")

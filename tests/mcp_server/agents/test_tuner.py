@@ -129,7 +129,7 @@ async def test_the_charter_may_cap_it_too_and_a_stopped_tuner_says_so(root: Path
             await call(client, "wait_role", role=role.role, wait_s=0.2)
         role = RoleAnswer.model_validate(await call(client, "stop_role", role=role.role))
         assert role.state == "stopped"
-        assert transcript(role)[-1] == {"type": "result", "outcome": "stopped", "note": "interrupted"}
+        assert transcript(role)[-1] == {"type": "result", "ending": "stopped", "note": "interrupted"}
 
 
 async def test_a_charter_that_asks_for_what_is_not_there_crashes_with_one_clear_line(root: Path) -> None:

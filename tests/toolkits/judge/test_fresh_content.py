@@ -37,7 +37,7 @@ async def test_a_memory_of_rows_is_no_use_and_of_whole_inputs_is_caught(evaluate
 async def test_speed_with_empty_caches_stands_beside_the_warm_one(evaluate: Evaluate) -> None:
     result = await evaluate(cpp(LOOP), "full")
     cold = result.measurements[0].cold
-    assert cold and cold.pairs == 3 and cold.speedup is None and cold.latency_us > 0 and cold.ratio == result.cold_ratio
+    assert cold and cold.pairs == 2 and cold.speedup is None and cold.latency_us > 0 and cold.ratio == result.cold_ratio
 
 
 def test_draws_are_normal_new_and_follow_their_generator() -> None:
@@ -99,12 +99,14 @@ def test_infinities_that_both_have_are_agreement(task: Task) -> None:
     assert not agree(task, {"y": y.nan_to_num(neginf=0.0)}, {"y": y}, 1.0)
 
 
-def test_one_wrong_row_of_many_is_no_agreement(task: Task) -> None:
-    y = torch.randn(4000, 50)
-    for row in (0, 1234, 3999):
-        wrong = y.clone()
-        wrong[row] *= 1.01
-        assert not agree(task, {"y": wrong}, {"y": y}, 1.0)
+def test_one_wrong_row_is_no_agreement_where_it_is_looked_at(task: Task) -> None:
+    """All rows of what is small, else a random quarter; a full look at known content comes beside it anyway."""
+    for rows, least, most in ((1000, 200, 200), (4000, 20, 90)):
+        wrong = (y := torch.randn(rows, 50)).clone()
+        wrong[rows // 3] *= 1.01
+        seen = sum(not agree(task, {"y": wrong}, {"y": y}, 1.0) for _ in range(200))
+        assert least <= seen <= most
+    assert not agree(task, {"y": 1.01 * y}, {"y": y}, 1.0) and agree(task, {"y": y.clone()}, {"y": y}, 1.0)
 
 
 def test_new_content_has_as_many_bits_as_drawn_content() -> None:

@@ -115,7 +115,7 @@ async def test_memory_that_comes_back_with_a_workers_end_was_the_solutions(
         monkeypatch.setattr(memory, name, limit)
     for back, error in ((limit, WorkerFailure), (0, HarnessError)):
         async with alone(task, tmp_path, "import time\ntime.sleep(60)") as lone:
-            left = iter([memory.available(), 100 << 20, (100 << 20) + back])
+            left = iter([memory.available(), 100 << 20, 100 << 20, (100 << 20) + back])
             monkeypatch.setattr(memory, "available", lambda left=left: next(left))
             with pytest.raises(error) as failure:
                 lone.load()

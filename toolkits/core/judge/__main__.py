@@ -12,6 +12,7 @@ import select
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -101,23 +102,32 @@ def main() -> None:
 
 
 def _answer(judge_of: Callable[[str], Judge], line: str, say: Any) -> None:
+    """The result as soon as it is known, and then that nothing of the candidate is alive; or what kept it from that."""
     started = time.perf_counter()
     request = EvaluationRequest.model_validate_json(line)
+    judge: Judge | None = None
     try:
         judge = judge_of(request.candidate_build.device)
         result = judge.evaluate(request, lambda what, share: say(progress=what, share=share))
         say(result=_with_the_rest(result, started).model_dump(mode="json"))
+        judge.settle()
+        say(settled=True)
     except Cancelled:
+        if judge:
+            judge.settle()
         say(cancelled=True)
     except HarnessError as error:
+        with suppress(HarnessError):
+            if judge:
+                judge.settle()
         say(harness_error=str(error), cause=error.cause)
 
 
 def _with_the_rest(result: BenchmarkResult, started: float) -> BenchmarkResult:
-    """The account of its time completed by what no part of it names: statistics, and the end of the worker."""
+    """The account of its time completed by what no part of it names: the request read, statistics."""
     known = result.kernel_ms + sum(result.overhead_ms.values())
     rest = (time.perf_counter() - started) * 1e3 - known
-    return result.model_copy(update={"overhead_ms": result.overhead_ms | {"verdict_and_end": round(rest, 2)}})
+    return result.model_copy(update={"overhead_ms": result.overhead_ms | {"verdict": round(rest, 2)}})
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import ctypes
 import fcntl
 import mmap
 import os
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
@@ -27,6 +28,10 @@ POISON = 0xFF
 """NaN as float: floating outputs before a call, and what lies behind an input."""
 POISON_OTHER = 0x81
 """Integer and bool outputs before a call: no bool, and no integer that means something, as -1 often does."""
+WHOLE = 1 << 18
+"""Bytes up to which an output is poisoned whole before a call."""
+PATCHES, PATCH = 2, 16384
+"""Of larger ones, places and bytes in each: there the answer to other content stands, which is as wrong."""
 SURELY_NO_CHANCE = 256
 """Bytes of an answer from which on two that are equal are the same."""
 _F_SEAL_FUTURE_WRITE = 0x0010
@@ -99,6 +104,17 @@ class Written(Memory):
     def poison(self) -> None:
         for place in self.places.values():
             self.span(place).fill_(place.poison)
+
+    def poison_in_places(self) -> None:
+        """Poison what is small, and of what is large a few places that nobody can guess."""
+        for place in self.places.values():
+            span = self.span(place)
+            if place.nbytes <= WHOLE:
+                span.fill_(place.poison)
+                continue
+            for where in struct.unpack(f"{PATCHES}I", os.urandom(4 * PATCHES)):
+                start = where % (place.nbytes - PATCH) & -place.dtype.itemsize
+                span[start : start + PATCH].fill_(place.poison)
 
     def guards_intact(self) -> bool:
         return all(_same_bytes(guard, self._sentinel[: len(guard)]) for guard in self._guards)

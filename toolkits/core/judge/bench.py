@@ -84,7 +84,7 @@ class Bench:
         while len(self.baselines) < 2:
             worker = self._fork()
             self.baselines.append(worker)
-            blameless(lambda worker=worker: worker.load(*self._loaded))
+            blameless(lambda worker=worker: worker.load(*self._loaded, trusted=True))
         return self.baselines
 
     def memory(self, axes: dict[str, int]) -> Shared:
@@ -152,7 +152,10 @@ class Bench:
             self.memory(case.axes).reveal()
 
     def call(self, worker: Worker, slot: int, case: Case) -> Spent:
-        """One answer to the content that was written last: the plan, if the worker has one, and the run."""
+        """One answer to the content that was written last: the plan, if the worker has one, and the run.
+
+        Nothing about it tells a worker whether it is timed: the memory of a timed size is always poisoned in places.
+        """
         with self.parts.part("new_content"):
             self.memory(case.axes).conceal()
         plan = self.plan(worker, slot, case)
@@ -171,8 +174,8 @@ class Bench:
         return worker.plan(slot, early, self.task.call_timeout_s)
 
     def run(self, worker: Worker, slot: int, case: Case, *, cold: bool = False) -> Spent:
-        """One run on revealed content, into poisoned outputs; cold: with all tensors in no cache."""
-        worker.outputs(slot).poison()
+        """One run on revealed content, into outputs poisoned in places; cold: with all tensors in no cache."""
+        worker.outputs(slot).poison_in_places()
         if cold:
             self._empty_caches(worker, slot, case)
         return worker.call(slot, scalars_of(self.task, case.inputs), self.task.call_timeout_s)

@@ -26,7 +26,7 @@ INODE_BYTES = 1024
 
 
 @contextmanager
-def _any_core() -> Generator[None]:
+def any_core() -> Generator[None]:
     """What is started here may run where this process's parent may: the core that is timed on has other work."""
     own = os.sched_getaffinity(0)
     os.sched_setaffinity(0, os.sched_getaffinity(os.getppid()))
@@ -45,7 +45,7 @@ class Box:
         read_end, write_end = os.pipe()
         command = enclosed(bwrap, ["cat"], visible=visible, hidden=hidden, nodes=nodes)
         command[1:1] = ["--as-pid-1", "--info-fd", str(write_end)]
-        with _any_core():
+        with any_core():
             self._process = start_child(
                 command,
                 env={"PATH": os.defpath},

@@ -55,6 +55,7 @@ class Channel:
         self._output, self.far_output = os.pipe()
         os.set_blocking(self._output, False)
         self._poll = select.poll()
+        self._only_answer = [(self._socket.fileno(), select.POLLIN)]
         for fd in (self._socket.fileno(), self._output, stop_fd):
             self._poll.register(fd, select.POLLIN)
         self._text = BoundedText(OUTPUT_KEEP)
@@ -103,7 +104,10 @@ class Channel:
 
     def _ready(self, patience_s: float) -> set[int]:
         """What can be read, after all but the answer has been seen to."""
-        events = dict(self._poll.poll(patience_s * 1000))
+        found = self._poll.poll(patience_s * 1000)
+        if found == self._only_answer:
+            return {found[0][0]}
+        events = dict(found)
         if self._stop_fd in events and self._stop():
             raise Cancelled
         if self._output in events:

@@ -34,6 +34,8 @@ EXIT_PATIENCE_S = 2.0
 """For the exit status of a process that has closed its output."""
 SLOW_CALLS = 40
 """Calls at the task's own limit that a judge may make between two signs of life."""
+LAST = {"settled", "cancelled", "harness_error"}
+"""What the last message about an evaluation says; a result comes before it."""
 KILLED = "signal_9"
 _GONE = (OSError, anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError, anyio.ClosedResourceError)
 
@@ -71,6 +73,7 @@ class Judge:
         self._turn = anyio.Lock()
         self._stderr: IO[bytes] | None = None
         self._doing = ""
+        self._ending = False
 
     @property
     def pid(self) -> int | None:
@@ -83,12 +86,26 @@ class Judge:
             await self._started()
 
     async def evaluate(self, request: EvaluationRequest, on_progress: Progress) -> BenchmarkResult:
-        """Judge one candidate. HarnessError: the judge itself failed; the next call starts a new one."""
+        """Judge one candidate, of which nothing is alive then.
+
+        HarnessError: the judge itself failed; the next call starts a new one.
+        """
+        result = await self.result(request, on_progress)
+        await self.settled()
+        return result
+
+    async def result(self, request: EvaluationRequest, on_progress: Progress) -> BenchmarkResult:
+        """The same as soon as it is known: the candidate may be alive until `settled`."""
         async with self._turn:
             result = await self._evaluated(request, on_progress)
             if result.cause == KILLED:  # by itself, or by someone else: then it lives when asked again
                 result = await self._evaluated(request, on_progress)
         return accounted(result, request.selected(), len(request.task.workloads))
+
+    async def settled(self) -> None:
+        """Wait until nothing of the last candidate is alive. HarnessError: that cannot be said."""
+        async with self._turn:
+            await self._settled()
 
     async def cancel(self) -> None:
         """Ask the evaluation in progress to end; it raises EvaluationCancelled where it is awaited."""
@@ -101,7 +118,21 @@ class Judge:
 
     # --- one evaluation ---------------------------------------------------------------------------------------------
 
+    async def _settled(self) -> None:
+        if not self._ending:
+            return
+        try:
+            with anyio.fail_after(self._patience.silence_s):
+                message = await self._message()
+        except (*_GONE, TimeoutError) as error:
+            raise (await self._death(hung=isinstance(error, TimeoutError))).error() from error
+        self._ending = False
+        if "harness_error" in message:
+            raise HarnessError(message["harness_error"], message["cause"])
+
     async def _evaluated(self, request: EvaluationRequest, on_progress: Progress) -> BenchmarkResult:
+        with suppress(HarnessError):  # told to whoever asked for that candidate
+            await self._settled()
         await self._started()
         self._forget_chatter()
         self._doing = "reading the request"
@@ -132,6 +163,7 @@ class Judge:
             elif "harness_error" in message:
                 raise HarnessError(message["harness_error"], message["cause"])
             else:
+                self._ending = True
                 return BenchmarkResult.model_validate(message["result"])
 
     async def _stop(self, sent: bool) -> None:
@@ -139,7 +171,7 @@ class Judge:
         with suppress(*_GONE), anyio.move_on_after(self._patience.cancel_s):
             if sent:
                 await self.cancel()
-                while "progress" in await self._message():
+                while not LAST.intersection(await self._message()):
                     pass
                 return
         await self._end()
@@ -186,6 +218,7 @@ class Judge:
 
     async def _end(self) -> None:
         self._process = self._stderr = None
+        self._ending = False
         await self._stack.aclose()
 
     def _last_words(self) -> str:

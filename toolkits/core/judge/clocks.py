@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 SETTLE_LIMIT_NS = 20_000_000
+BLOCKED_FLOOR_NS = 200_000
+"""Wall time beside CPU time up to which nobody asks what a process waited for: a wake-up alone may take it."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,10 @@ class Spent:
     wall_ns: int
     """The judge's wall clock for the whole request."""
     queued_ns: int = 0
-    """Time in which it, or the judge that waits for its answer, was ready to run but found no free core."""
+    """Time in which it, or the judge that waits for its answer, was ready to run but found no free core.
+
+    Read only where more than BLOCKED_FLOOR_NS is unexplained; then it covers all since it was last read.
+    """
     idle_ns: int = 0
     """CPU time that the process used since its last call was answered, when it had nothing to do."""
     plan: "Spent | None" = None
@@ -39,25 +44,34 @@ class Spent:
 class Clocks:
     """The clocks of one process, open while it lives; each reading raises OSError once it is gone."""
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, *, keeps_core: bool) -> None:
+        """`keeps_core`: it cannot leave the judge's core, so it does not run when its clocks are read."""
         # The kernel's CPU clock of another process (see clock_getcpuclockid).
         self._cpu = ((~pid) << 3) | 2
+        self._keeps_core = keeps_core
         self._stat = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
         self._schedstats = [os.open(f"/proc/{each}/schedstat", os.O_RDONLY) for each in (pid, os.getpid())]
-
-    def cpu_ns(self) -> int:
-        return time.clock_gettime_ns(self._cpu)
+        self._queued_at = self._queued_ns()
+        self._answered_at = 0
 
     def spent(self, ask: Callable[[], dict[str, Any]]) -> Spent:
-        """What it cost to ask, and to be answered."""
-        queued = self._queued_ns()
-        outer = self.cpu_ns()
+        """What it cost to ask, and to be answered; and what the process used since it was last asked here."""
+        before = time.clock_gettime_ns(self._cpu)
         wall = time.perf_counter_ns()
         answer = ask()
         wall = time.perf_counter_ns() - wall
-        self._settle()
-        outer = self.cpu_ns() - outer
-        return Spent(_claim(answer, outer), outer, wall, self._queued_ns() - queued)
+        if not self._keeps_core:
+            self._settle()
+        idle = before - self._answered_at
+        self._answered_at = time.clock_gettime_ns(self._cpu)
+        outer = self._answered_at - before
+        return Spent(_claim(answer, outer), outer, wall, self._queued(wall - outer), idle)
+
+    def _queued(self, unexplained_ns: int) -> int:
+        if unexplained_ns <= BLOCKED_FLOOR_NS:
+            return 0
+        before, self._queued_at = self._queued_at, self._queued_ns()
+        return self._queued_at - before
 
     def _settle(self) -> None:
         """Wait until the worker sleeps again: the CPU clock of a process that runs elsewhere is old by up to a tick.

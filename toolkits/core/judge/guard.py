@@ -37,6 +37,11 @@ class Guard:
         self.fd = listener
         self._poll.register(listener, select.POLLIN)
 
+    @property
+    def made_none(self) -> bool:
+        """Whether it is sure that no process was ever made: each was asked for here, and none granted."""
+        return self.fd is not None and self._made == 0
+
     def permit(self) -> None:
         self._permitted = True
 

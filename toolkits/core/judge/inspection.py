@@ -123,7 +123,7 @@ def stand_alone(candidate: Worker, label: str) -> None:
 
 
 def _refuse_company(candidate: Worker, label: str) -> None:
-    if candidate.company():
+    if candidate.may_have_company() and candidate.company():
         what = "the solution left other processes running"
         raise Rejected(Status.REWARD_HACK, Stage.TIMING, "extra_process", what, label)
 

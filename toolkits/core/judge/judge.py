@@ -36,13 +36,23 @@ class Judge:
         self._zygote = start()
         self._bench: Bench | None = None
         self._spare: Worker | None = None
+        self._ending: Worker | None = None
         self._calibration = Calibration(self._zygote.cpu)
 
-    def _fork(self) -> Worker:
+    def _ordered(self) -> Worker:
         return Worker(self._zygote, self._stop, self._stop_fd)
 
+    def _fork(self) -> Worker:
+        worker = self._ordered()
+        try:
+            return worker.arrive()
+        except BaseException:
+            worker.close()
+            raise
+
     def evaluate(self, request: EvaluationRequest, progress: Progress) -> BenchmarkResult:
-        """The story of one candidate."""
+        """The story of one candidate, which may take until `settle` to be dead."""
+        self.settle()
         started = time.perf_counter_ns()
         candidate, host = None, Host(self._zygote.cpu, self._pids())
         try:
@@ -73,27 +83,39 @@ class Judge:
             return failed(request, rejected, surroundings, candidate.output() if candidate else "")
         finally:
             if candidate:
-                candidate.close()
+                candidate.end()
+            self._ending = candidate
+
+    def settle(self) -> None:
+        """See the last candidate dead, with all that it started. HarnessError: that cannot be said."""
+        ending, self._ending = self._ending, None
+        if ending:
+            ending.close()
 
     def prepare(self) -> None:
-        """Start the worker of the next candidate: it waits in its box and knows nothing yet."""
+        """Order the worker of the next candidate, which waits in its box and knows nothing yet, and one box more."""
         with suppress(HarnessError, WorkerFailure, OSError):  # whoever needs it starts one and says what is wrong
-            self._spare = self._spare or self._fork()
+            self._spare = self._spare or self._ordered()
+            self._zygote.build_ahead()
 
     def _taken(self) -> Worker | None:
         """The waiting worker, if it still does."""
         worker, self._spare = self._spare, None
-        if worker and not worker.alive():
+        with suppress(HarnessError, OSError):
+            if worker and worker.arrive().alive():
+                return worker
+        if worker:
             with suppress(HarnessError):
                 worker.close()
-            return None
-        return worker
+        return None
 
     def idle(self) -> bool:
         """One step of renewing used cases; False when there is nothing to do."""
         return bool(self._bench) and self._bench.cases.renew_one()
 
     def close(self) -> None:
+        with suppress(HarnessError):
+            self.settle()
         self._forget()
         self._end_spare()
         self._zygote.close()

@@ -25,19 +25,25 @@ class Ration:
     """What one worker may hold: half of what was available when it met its solution, within bounds."""
 
     def __init__(self) -> None:
-        self.limit = max(min(available() // 2, _room_of_cgroup() // 2, MOST_BYTES), LEAST_BYTES)
+        self._available = available()
+        self.limit = max(min(self._available // 2, _room_of_cgroup() // 2, MOST_BYTES), LEAST_BYTES)
         self._next_look = 0.0
         self._least = 0
         """Bytes that were available when the machine ran short."""
         self._killed_before = _killed_by_kernel()
 
     def due(self) -> bool:
-        """Whether it is time to look again: it costs 0.2 ms, so at most every 50 ms."""
+        """Whether it is time to look again."""
         now = time.monotonic()
         if now < self._next_look:
             return False
         self._next_look = now + LOOK_EVERY_S
         return True
+
+    def in_doubt(self, stored: int) -> bool:
+        """Whether so much is stored, or of the machine's memory gone by now, that it is worth asking who holds what."""
+        left = available()
+        return left < LAST_BYTES or max(self._available - left, stored) > self.limit // 2
 
     def excess(self, pids: Iterable[int], stored: int) -> str:
         """Why these processes and their stored files are too much, in words; empty if they are not."""

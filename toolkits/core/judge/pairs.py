@@ -19,9 +19,9 @@ from toolkits.core.judge.timed import Timed
 from toolkits.core.judge.workers import Spent, Worker
 from toolkits.core.schema import Stage
 
-CHECKED = 0.25
+CHECKED = 0.15
 """Share of the pairs, chosen at random, that are compared with the baseline's answer to the same content."""
-COLD_PAIRS, COLD_PAIRS_FRESH = 3, 12
+COLD_PAIRS, COLD_PAIRS_FRESH = 2, 12
 """With empty caches; a verification draws enough for an interval."""
 WORKLOAD_LIMIT_S = 8.0
 """Wall time after which no further pairs are drawn for a workload."""

@@ -157,7 +157,7 @@ def _forking(zygote: Zygote) -> attempts.Finding:
 @contextmanager
 def _worker(zygote: Zygote) -> Generator[Worker]:
     never, end = os.pipe()
-    worker = Worker(zygote, lambda: False, never)
+    worker = Worker(zygote, lambda: False, never).arrive()
     try:
         yield worker
     finally:

@@ -6,6 +6,8 @@ One that does not pass, or is not finite, is left to rules.py, which also says w
 # torch's stubs leave most Tensor methods partially unknown
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 
+import math
+
 import torch
 
 from toolkits.core.judge.inputs import Case
@@ -22,17 +24,26 @@ class Rows:
     def __init__(self, case: Case, name: str, got: Tensor) -> None:
         want = case.expected[name]
         if name not in case.norms:
-            case.norms[name] = torch.linalg.vector_norm(want.double(), dim=-1).flatten()
-        self._norm = case.norms[name]
+            case.norms[name] = _Wanted(want)
+        self._want: _Wanted = case.norms[name]
         self._error = torch.linalg.vector_norm(got.to(torch.float64).sub_(want), dim=-1).flatten()
-        self.finite = bool(torch.isfinite(self._error.sum() + self._norm.sum()))
+        self.finite = self._want.finite and math.isfinite(float(self._error.sum()))
 
     def error(self, rule: str) -> float:
         """In the rule's own measure, as rules.py has it."""
         if rule == "worst_row":
-            floor = 0.1 * self._norm.median().clamp_min(1e-30)
-            return float((self._error / torch.maximum(self._norm, floor)).max())
-        return float(torch.linalg.vector_norm(self._error) / (torch.linalg.vector_norm(self._norm) + 1e-30))
+            return float((self._error / self._want.floored).max())
+        return float(torch.linalg.vector_norm(self._error)) / self._want.total
+
+
+class _Wanted:
+    """The same of expected values, which many answers are compared with."""
+
+    def __init__(self, want: Tensor) -> None:
+        norm = torch.linalg.vector_norm(want.double(), dim=-1).flatten()
+        self.finite = math.isfinite(float(norm.sum()))
+        self.floored = torch.maximum(norm, 0.1 * norm.median().clamp_min(1e-30))
+        self.total = float(torch.linalg.vector_norm(norm)) + 1e-30
 
 
 def rows_of(checks: list[Check], case: Case, outputs: dict[str, Tensor]) -> dict[str, Rows]:

@@ -43,7 +43,8 @@ _NUMBERS = {
     "shmget": (29, 194),
     "semget": (64, 190),
     "msgget": (68, 186),
-    # Who goes first on the core that candidate and baseline share.
+    # Away from the core that candidate, baseline and judge share, and who goes first there.
+    "sched_setaffinity": (203, 122),
     "setpriority": (141, 140),
     "sched_setparam": (142, 118),
     "sched_setscheduler": (144, 119),

@@ -1,16 +1,17 @@
 """The pairs of one workload and what they show: times, ratios, doubts. Knows no process, no memory and no request."""
 
 import statistics
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import wraps
+from typing import Any, TypeVar
 
 from toolkits.core.judge import timing
+from toolkits.core.judge.clocks import BLOCKED_FLOOR_NS, Spent
 from toolkits.core.judge.floor import Floor
-from toolkits.core.judge.workers import Spent
 from toolkits.core.schema import Cold, Interval, Measurement, Status, Verdict, Workload
 
 BLOCKED_LIMIT = 0.33
-BLOCKED_FLOOR_NS = 200_000
 CLAIM_SLACK_NS, CLAIM_SLACK = 30_000, 0.01
 """A worker's own clock is used while what it leaves unexplained stays below the larger of these, ns and share."""
 CLAIM_DOUBT = 0.25
@@ -22,6 +23,21 @@ CHARGE_FLOOR_NS, CHARGE_SHARE = 8_000, 0.03
 CLAIM_LIE_NS, CLAIM_LIE = 200_000, 0.2
 IDLE_SLACK_NS, IDLE_LIE_NS = 50_000, 200_000
 """CPU time between two calls that is charged to the second one, and that a waiting process cannot have used."""
+
+
+T = TypeVar("T")
+
+
+def _once(figure: "Callable[[Timed], T]") -> "Callable[[Timed], T]":
+    """A figure of the pairs there are, worked out once: each is part of several others."""
+
+    @wraps(figure)
+    def known(timed: "Timed") -> T:
+        if figure.__name__ not in timed.known:
+            timed.known[figure.__name__] = figure(timed)
+        return timed.known[figure.__name__]
+
+    return known
 
 
 @dataclass
@@ -38,12 +54,15 @@ class Timed:
     checked: int = 0
     cold: list[tuple[Spent, Spent]] = field(default_factory=list[tuple[Spent, Spent]])
     """Candidate and baseline with empty caches."""
+    known: dict[str, Any] = field(default_factory=dict[str, Any])
+    """Figures of these pairs by name, as far as they were asked for."""
 
     @property
     def pairs(self) -> int:
         return len(self.candidate)
 
     @property
+    @_once
     def ratios(self) -> list[float]:
         """Baseline time over candidate time, a pair each; of plan and run together."""
         return self.doubted() if self.too_short() else self._ratios(0.0)
@@ -55,18 +74,33 @@ class Timed:
         hidden_ns = self._hidden_ns() if self._hidden_ns() > CLAIM_DOUBT * statistics.median(runs[1]) else 0.0
         return [b / (c + hidden_ns) for b, c in zip(*runs, strict=True)]
 
+    @_once
     def doubted(self) -> list[float]:
         """The same if the candidate also needed what the judge's clock cannot rule out."""
         return self._ratios(self._hidden_ns())
 
+    @_once
     def too_short(self) -> bool:
         """Whether what the judge's clock cannot rule out is a large part of the kernel: no claim can be borne out."""
-        return self._hidden_ns() > CLAIM_DOUBT * statistics.median(self._times(self.candidate))
+        return self._hidden_ns() > CLAIM_DOUBT * statistics.median(self._candidate_ns())
 
     def _ratios(self, hidden_ns: float) -> list[float]:
-        times = zip(self._times(self.baseline), self._times(self.candidate), strict=True)
+        times = zip(self._baseline_ns(), self._candidate_ns(), strict=True)
         return [b / (c + hidden_ns) for b, c in times]
 
+    @_once
+    def _candidate_ns(self) -> list[float]:
+        return self._times(self.candidate)
+
+    @_once
+    def _baseline_ns(self) -> list[float]:
+        return self._times(self.baseline)
+
+    @_once
+    def _asking_ns(self) -> float:
+        return asking_ns(self.baseline)
+
+    @_once
     def _hidden_ns(self) -> float:
         """What the candidate may hide: the judge's clock knows it no better than this."""
         if not self.claims_hold():
@@ -78,12 +112,13 @@ class Timed:
 
         What a candidate leaves unexplained in its usual call is added to all of them.
         """
-        asking, idle = self.asking_ns(self.baseline), _usual_idle_ns(self.baseline)
+        asking, idle = self._asking_ns(), _usual_idle_ns(self.baseline)
         added = self.charge_ns() if spent is not self.baseline else 0.0
         claims = [_claimed_ns(s) + added for s in spent]
         seen = [_seen_ns(s, asking) + _worked_before_ns(s, idle) for s in spent]
         return [c if s - c <= _slack_ns(s) else s for c, s in zip(claims, seen, strict=True)]
 
+    @_once
     def charge_ns(self) -> float:
         """What is added to each of the candidate's times."""
         usual = self.unclaimed_ns()
@@ -94,6 +129,7 @@ class Timed:
         share = CHARGE_SHARE * statistics.median(map(_claimed_ns, self.candidate))
         return max(CLAIM_FLOOR_NS, min(CHARGE_FLOOR_NS, share))
 
+    @_once
     def claimed_ratios(self) -> list[float]:
         """As the workers' own clocks have it: what is not slower by these is not called slower for a charge."""
         return [_claimed_ns(b) / _claimed_ns(c) for b, c in zip(self.baseline, self.candidate, strict=True)]
@@ -106,14 +142,10 @@ class Timed:
         plans = [s.plan for s in spent if s.plan]
         return (_median_us(self._times(plans)) if plans else 0.0) if self.has_plan else None
 
-    @staticmethod
-    def asking_ns(spent: list[Spent]) -> float:
-        """What a request costs beside the function: the judge's clock less the worker's, median."""
-        return statistics.median(s.outer_ns - s.cpu_ns for s in spent)
-
+    @_once
     def unclaimed_ns(self) -> float:
         """CPU time a call that the candidate used and did not claim, beyond what asking costs the baseline."""
-        return self.asking_ns(self.candidate) - self.asking_ns(self.baseline) + self._unclaimed_plan_ns()
+        return asking_ns(self.candidate) - self._asking_ns() + self._unclaimed_plan_ns()
 
     def _unclaimed_plan_ns(self) -> float:
         """The same of the plan, and of the time between its answer and the run, where a process has nothing to do."""
@@ -122,8 +154,9 @@ class Timed:
             return 0.0
         others = [s.plan for s in self.baseline if s.plan] or self.baseline
         idle = [statistics.median(s.idle_ns for s in side) for side in (self.candidate, self.baseline)]
-        return max(self.asking_ns(plans) - self.asking_ns(others), 0.0) + max(idle[0] - idle[1], 0.0)
+        return max(asking_ns(plans) - asking_ns(others), 0.0) + max(idle[0] - idle[1], 0.0)
 
+    @_once
     def claims_hold(self) -> bool:
         return self.unclaimed_ns() <= _slack_ns(self._outer_ns())
 
@@ -135,17 +168,21 @@ class Timed:
         return statistics.median(sum(each.outer_ns for each in s.requests) for s in self.candidate)
 
     def add(self, candidate: Spent, baseline: Spent, twin: Spent | None) -> None:
+        self.known.clear()
         self.candidate.append(candidate)
         self.baseline.append(baseline)
         if twin:
             self.aa.append(_claimed_ns(baseline) / _claimed_ns(twin))
 
+    @_once
     def speedup(self) -> Interval:
         return timing.interval(self.ratios)
 
+    @_once
     def aa_factor(self) -> float:
         return timing.aa_factor(self.aa)
 
+    @_once
     def verdict(self) -> Verdict:
         if self.clocks_disagree() or self.too_short():
             return Verdict.INCONCLUSIVE
@@ -172,7 +209,7 @@ class Timed:
 
     def floor_is_wrong(self) -> bool:
         """Whether the task's own baseline does with less than the task says is needed."""
-        return bool(self.floor) and statistics.median(self._times(self.baseline)) / 1e3 < self.floor.least_us
+        return bool(self.floor) and statistics.median(self._baseline_ns()) / 1e3 < self.floor.least_us
 
     def below_floor_evidence(self) -> str:
         return self.floor.evidence(self._claim_us()) if self.floor else ""
@@ -181,7 +218,7 @@ class Timed:
         return statistics.median(map(_claimed_ns, self.candidate)) / 1e3
 
     def _latency_us(self) -> float:
-        return statistics.median(self._times(self.candidate)) / 1e3
+        return statistics.median(self._candidate_ns()) / 1e3
 
     def idle_ns(self) -> float:
         """CPU time before a plan or a run, median, beyond the baseline's: a process that waits for a request uses none.
@@ -200,10 +237,10 @@ class Timed:
             axes=self.workload.axes,
             status=Status.PASSED,
             cause="clock_mismatch" if self.clocks_disagree() else "",
-            latency_us=_median_us(self._times(self.candidate)),
-            baseline_us=_median_us(self._times(self.baseline)),
-            wall_us=_median_us(_wall_ns(s, self.asking_ns(self.baseline)) for s in self.candidate),
-            baseline_wall_us=_median_us(_wall_ns(s, self.asking_ns(self.baseline)) for s in self.baseline),
+            latency_us=_median_us(self._candidate_ns()),
+            baseline_us=_median_us(self._baseline_ns()),
+            wall_us=_median_us(_wall_ns(s, self._asking_ns()) for s in self.candidate),
+            baseline_wall_us=_median_us(_wall_ns(s, self._asking_ns()) for s in self.baseline),
             floor_us=float(f"{self.floor.us:.4g}") if self.floor else None,
             floor_share=float(f"{self.floor.us / self._latency_us():.3g}") if self.floor else None,
             speedup=self.speedup(),
@@ -221,7 +258,7 @@ class Timed:
         """Speed with empty caches, by the judge's clock alone: no claim of the candidate is believed here."""
         if not self.cold:
             return None
-        asking = self.asking_ns(self.baseline)
+        asking = self._asking_ns()
         times = [[_seen_ns(s, asking) for s in pair] for pair in self.cold]
         ratios = [baseline / candidate for candidate, baseline in times]
         return Cold(
@@ -231,6 +268,11 @@ class Timed:
             ratio=statistics.median(ratios),
             pairs=len(ratios),
         )
+
+
+def asking_ns(spent: list[Spent]) -> float:
+    """What a request costs beside the function: the judge's clock less the worker's, median."""
+    return statistics.median(s.outer_ns - s.cpu_ns for s in spent)
 
 
 def _slack_ns(seen_ns: float) -> float:

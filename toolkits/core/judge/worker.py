@@ -13,6 +13,7 @@ import socket
 import sys
 import traceback
 import warnings
+from array import array
 from collections.abc import Callable, Sequence
 from errno import ENOMEM
 from pathlib import Path
@@ -60,11 +61,14 @@ def serve(channel: socket.socket) -> None:
     load: Json = {}
     memory: dict[int, list[mmap.mmap]] = {}
     calls: dict[int, dict[str, Call]] = {}
+    buffer = bytearray(MESSAGE_BYTES)
+    room = socket.CMSG_LEN(3 * array("i").itemsize)
     while True:
-        packet, fds, _, _ = socket.recv_fds(channel, MESSAGE_BYTES, 3)
-        if not packet:
+        size, messages, _, _ = channel.recvmsg_into([buffer], room)
+        if not size:
             return
-        request: Json = json.loads(packet)
+        request: Json = json.loads(buffer[:size])
+        fds = array("i", b"".join(content for _, _, content in messages)).tolist()
         answer: Json = {}
         # The outermost frame: whatever a candidate raises is an answer, not the end of the worker.
         try:

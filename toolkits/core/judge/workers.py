@@ -10,7 +10,6 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from toolkits.core.judge.arena import Inputs, Memory, Outputs, Workspace
 from toolkits.core.judge.channel import Cancelled, Channel, HungUp, WorkerFailure
 from toolkits.core.judge.clocks import Clocks, Spent
 from toolkits.core.judge.memory import Ration
-from toolkits.core.judge.zygotes import Zygote
+from toolkits.core.judge.zygotes import Ticket, Zygote
 from toolkits.core.process import started_at
 from toolkits.core.schema import CompileResult, Solution, Task
 
@@ -32,29 +31,41 @@ LOAD_TIMEOUT_S = 60.0
 class Worker:
     """One forked process with one solution loaded."""
 
-    _ration: Ration
+    _ration: Ration | None = None
     """Measured when the solution is loaded: a worker may have waited for one."""
 
     def __init__(self, zygote: Zygote, stop: Callable[[], bool], stop_fd: int) -> None:
+        """Order one; it is on its way until `arrive`."""
         self._zygote = zygote
         self._channel = Channel(stop, stop_fd)
+        self.pid = 0
         try:
-            self.pid = zygote.fork(self._channel.far_socket, self._channel.far_output)
+            self._ticket: Ticket | None = zygote.order(self._channel.far_socket, self._channel.far_output)
         except BaseException:
             self._channel.close()
             raise
         finally:
             self._channel.give_away()
-        self._clocks = Clocks(self.pid)
         self._outputs: dict[int, Outputs] = {}
         self._workspaces: dict[int, Workspace] = {}
+        self._clocks: Clocks | None = None
         self.planned = False
-        self._answered_at = 0
         self.kernel_ns = 0
 
-    def load(self, solution: Solution, build: CompileResult, timeout_s: float = LOAD_TIMEOUT_S) -> None:
-        """Load the entry function; the worker gets the build's content, not its place."""
+    def arrive(self) -> "Worker":
+        """Wait until it runs; returns it. One that does not is still to be closed."""
+        if ticket := self._ticket:
+            self._ticket = None
+            self.pid = self._zygote.pid_of(ticket)
+            self._clocks = Clocks(self.pid, keeps_core=self._zygote.keeps_core())
+        return self
+
+    def load(
+        self, solution: Solution, build: CompileResult, timeout_s: float = LOAD_TIMEOUT_S, *, trusted: bool = False
+    ) -> None:
+        """Load the entry function; the worker gets the build's content, not its place. Trusted: with its memory too."""
         assert build.artifact
+        self.arrive()
         self.planned = bool(solution.plan_function)
         content = _content(build.artifact)
         request = {
@@ -68,16 +79,16 @@ class Worker:
             "device": reach(build.device) if build.device else None,
         }
         try:
-            self.meet()
+            self.meet(trusted=trusted)
             self._ask(request, timeout_s, [content])
         except HungUp as error:
             raise self._died() from error
         finally:
             os.close(content)
 
-    def meet(self) -> None:
+    def meet(self, *, trusted: bool = False) -> None:
         """Take its first packet, which comes before any solution. HungUp: it never was ready."""
-        self._ration = Ration()
+        self._ration = None if trusted else Ration()
         self._channel.meet()
 
     def bind(
@@ -132,15 +143,14 @@ class Worker:
     def _timed(self, what: str, slot: int, scalars: dict[str, Any], timeout_s: float) -> Spent:
         """The judge prepares the memory, on the same core: nothing is asked of the worker that no clock counts."""
         request = {"op": what, "slot": slot, "scalars": scalars}
+        assert self._clocks
         try:
-            idle_ns = self._clocks.cpu_ns() - self._answered_at
             spent = self._clocks.spent(lambda: self._ask(request, timeout_s))
-            self._answered_at = self._clocks.cpu_ns()
         except OSError as error:
             raise self._died() from error
         self._look()
         self.kernel_ns += spent.cpu_ns
-        return replace(spent, idle_ns=idle_ns)
+        return spent
 
     def _ask(self, request: dict[str, Any], timeout_s: float, fds: list[int] | None = None) -> dict[str, Any]:
         try:
@@ -150,9 +160,10 @@ class Worker:
 
     def _look(self) -> None:
         """End a worker that holds too much memory, before the machine suffers."""
-        if self.pid and self._ration.due():
+        if self._ration and self.pid and self._ration.due() and self._ration.in_doubt(self._zygote.stored(self.pid)):
             try:
-                why = self._ration.excess({self.pid} | self.company(), self._zygote.stored(self.pid))
+                family = {self.pid, *(self.company() if self.may_have_company() else ())}
+                why = self._ration.excess(family, self._zygote.stored(self.pid))
             except HarnessError:
                 self.kill()
                 if hidden := self._ration.hidden():
@@ -169,6 +180,10 @@ class Worker:
     def alive(self) -> bool:
         """False once it has ended, however."""
         return started_at(self.pid) is not None
+
+    def may_have_company(self) -> bool:
+        """False where the filter rules it out: looking for processes takes longer than many a kernel."""
+        return not self._channel.guard.made_none
 
     def company(self) -> set[int]:
         """Processes that the solution started and that still run, orphans among them."""
@@ -197,7 +212,7 @@ class Worker:
         ended = f"the solution's process was ended by {signal.Signals(number).name}"
         if number == signal.SIGABRT and "std::bad_alloc" in self.output():
             return WorkerFailure(Cause.OOM, f"{ended}: it asked for more memory than it may have (std::bad_alloc)")
-        if number == signal.SIGKILL and self._ration.killed_by_kernel():
+        if number == signal.SIGKILL and self._ration and self._ration.killed_by_kernel():
             return WorkerFailure(Cause.OOM, f"{ended}: this machine's memory was used up")
         if number == signal.SIGBUS and full:
             ended += f": {' and '.join(full)}, where its files lie, can take no more"
@@ -205,6 +220,8 @@ class Worker:
 
     def end(self) -> None:
         """Have it killed, on any core, since the judge has other work on its own; `close` sees it dead."""
+        if not self.pid:
+            return
         with suppress(OSError):
             os.sched_setaffinity(self.pid, os.sched_getaffinity(os.getppid()))
         self._zygote.end(self.pid)
@@ -222,10 +239,12 @@ class Worker:
 
     def close(self) -> None:
         try:
+            self.arrive()
             self.kill()
         finally:
             self._channel.close()
-            self._clocks.close()
+            if self._clocks:
+                self._clocks.close()
 
 
 def _content(artifact: Path) -> int:

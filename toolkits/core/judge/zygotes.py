@@ -11,13 +11,14 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from toolkits.core.errors import HarnessError
 from toolkits.core.gpu.device_access import numbering, openings
 from toolkits.core.judge import seccomp
-from toolkits.core.judge.boxes import Box, Folder
+from toolkits.core.judge.boxes import Box, Folder, any_core
 from toolkits.core.judge.confine import open_to_all
 from toolkits.core.judge.zygote import MESSAGE_BYTES
 from toolkits.core.parent import children, lives
@@ -33,6 +34,15 @@ FILTERS = {
 ANSWER_TIMEOUT_S = 120.0
 """Starting included: the import of torch from a cold disk."""
 FULL_BYTES = 1 << 16
+
+
+@dataclass
+class Ticket:
+    """A worker that was ordered."""
+
+    room: Box | Folder
+    pid: int = 0
+    """0 until it is known, and for one that could not enter its box."""
 
 
 class Zygote:
@@ -52,6 +62,7 @@ class Zygote:
         self._control.settimeout(ANSWER_TIMEOUT_S)
         self._rooms: dict[int, Box | Folder] = {}
         self._spare: Box | None = None
+        self._expected: Ticket | None = None
         self._lost = False
         self._serials = itertools.count(secrets.randbelow(len(USERS)))
         ready = self._control.recv(MESSAGE_BYTES)
@@ -95,26 +106,59 @@ class Zygote:
         """False once it has ended or stopped to answer: then another one is needed."""
         return not self._lost and self._process.poll() is None
 
+    def keeps_core(self) -> bool:
+        """Whether a worker's filter holds it on its core."""
+        return self._filter in (seccomp.LISTENED, seccomp.REFUSED)
+
     def fork(self, channel: socket.socket, output: int) -> int:
         """The pid of a new worker, in a room of its own."""
+        return self.pid_of(self.order(channel, output))
+
+    def order(self, channel: socket.socket, output: int) -> "Ticket":
+        """Have a worker forked, in a room of its own; nobody waits for it before `pid_of`."""
         uid = USERS[next(self._serials) % len(USERS)] if self._other_user else None
         room = self._box() if self._bwrap else Folder(uid)
         fds = [channel.fileno(), output]
         try:
             if isinstance(room, Box):
                 fds.append(room.entrance())
+            self._collect()
             request = {"op": "spawn", "cpu": self.cpu, "home": room.home, "uid": uid, "device": self._device}
-            pid = int(self._asked(request, fds)["pid"])
-            if not pid:
-                raise HarnessError("a worker could not enter its sandbox: the zygote's message is in the server's log")
+            self._send(request, fds)
         except BaseException:
             room.close()
             raise
         finally:
             for entrance in fds[2:]:
                 os.close(entrance)
-        self._rooms[pid] = room
-        return pid
+        self._expected = Ticket(room)
+        return self._expected
+
+    def pid_of(self, ticket: "Ticket") -> int:
+        """The pid of a worker that was ordered."""
+        if ticket is self._expected:
+            self._collect()
+        if not ticket.pid:
+            raise HarnessError("a worker could not enter its sandbox: the zygote's message is in the server's log")
+        return ticket.pid
+
+    def _collect(self) -> None:
+        """Take the answer to the last order: answers come in the order of requests."""
+        ticket, self._expected = self._expected, None
+        if not ticket:
+            return
+        try:
+            ticket.pid = int(self._answer()["pid"])
+        finally:
+            if ticket.pid:
+                self._rooms[ticket.pid] = ticket.room
+            else:
+                ticket.room.close()
+
+    def build_ahead(self) -> None:
+        """Have the next worker's box built, now that nothing is timed which that would disturb."""
+        if self._bwrap and not self._spare and not self._lost:
+            self._spare = self._new_box()
 
     def _box(self) -> Box:
         """The one that was built ahead of time, if there is one."""
@@ -140,9 +184,6 @@ class Zygote:
             return int(self._asked({"op": "reap", "pid": pid})["status"])
         finally:
             room.close()
-            # The next one is built now and not while something is timed, which it would disturb.
-            if self._bwrap and not self._spare and not self._lost:
-                self._spare = self._new_box()
 
     def company(self, pid: int) -> set[int]:
         """Processes that a worker started and that still run, those whose parent has ended among them."""
@@ -157,10 +198,18 @@ class Zygote:
         """The folders of a worker's box that can take no more."""
         return [folder for folder, (_, free) in self._rooms[pid].stored().items() if free < FULL_BYTES]
 
-    def _asked(self, request: dict[str, Any], fds: Sequence[int] = ()) -> dict[str, Any]:
+    def _asked(self, request: dict[str, Any]) -> dict[str, Any]:
+        self._collect()
+        self._send(request)
+        return self._answer()
+
+    def _send(self, request: dict[str, Any], fds: Sequence[int] = ()) -> None:
+        with suppress(OSError):  # then it does not answer either
+            socket.send_fds(self._control, [json.dumps(request).encode()], fds)
+
+    def _answer(self) -> dict[str, Any]:
         packet = b""
         with suppress(OSError):
-            socket.send_fds(self._control, [json.dumps(request).encode()], fds)
             packet = self._control.recv(MESSAGE_BYTES)
         if not packet:
             self._lost = True
@@ -181,8 +230,9 @@ class Zygote:
         self._control.close()
         self._process.kill()
         self._process.wait()
-        if self._spare:
-            self._spare.close()
+        for room in (self._spare, self._expected.room if self._expected else None):
+            if room:
+                room.close()
 
 
 def _open_to_all(node: str) -> bool:
@@ -211,7 +261,8 @@ def _environment(python: str) -> dict[str, str]:
 def start_zygote(python: str, cpu: int, device: str = "") -> Zygote:
     """A zygote, or a HarnessError that says what is missing."""
     try:
-        return Zygote(python, cpu, device)
+        with any_core():  # its workers go to their core themselves
+            return Zygote(python, cpu, device)
     except (OSError, subprocess.SubprocessError) as error:
         raise HarnessError(
             f"cannot start the judge's worker with {python}: {error}; is it the right Python?"
