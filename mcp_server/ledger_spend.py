@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from mcp_server.budgets import Account, RunCaps, Used, covered_minutes
 from mcp_server.ledger_schema import RoleRow, Spent
@@ -32,18 +32,22 @@ class SpendStore(Store):
         with self._reading() as db:
             return _count(db, run, role)
 
-    def accounts(self, row: RoleRow) -> list[Account]:
-        """Every budget that the role draws on: its own, that of the role it helps, its run's without the reserve."""
+    def accounts(self, row: RoleRow, minutes: float = 0.0) -> list[Account]:
+        """Every budget that the role draws on: its own, that of the role it helps, its run's without the reserve.
+
+        `minutes` are those since the role began, by whoever watches it: more than it booked if it had to pause.
+        """
         with self._reading() as db:
-            own = [Account(whose="its", caps=row.caps, used=_used(db, row.run, row.id, row.started_at))]
+            used = _used(db, row.run, row.id)
+            used = used.model_copy(update={"minutes": max(minutes, used.minutes)})
+            own = [Account(whose="its", caps=row.caps, used=used)]
             if row.parent:
-                query = f"SELECT {_OWN_CAPS}, started_at FROM roles WHERE id = ?"
-                found = dict(db.execute(query, (row.parent,)).fetchone())
-                used = _used(db, row.run, row.parent, found.pop("started_at"))
+                found = dict(db.execute(f"SELECT {_OWN_CAPS} FROM roles WHERE id = ?", (row.parent,)).fetchone())
+                used = _used(db, row.run, row.parent)
                 own.append(Account.model_validate({"whose": "its parent's", "caps": found, "used": used}))
             caps = _run_caps(db, row.run).for_roles()
-            minutes = covered_minutes(_work(db, row.run)) if caps.minutes else 0.0
-            used = _used(db, row.run, None, "").model_copy(update={"minutes": minutes})
+            covered = covered_minutes(_work(db, row.run)) if caps.minutes else 0.0
+            used = _used(db, row.run, None).model_copy(update={"minutes": covered})
             return [*own, Account(whose="its run's", caps=caps, used=used)]
 
     def run_caps(self, run: str) -> RunCaps:
@@ -79,11 +83,12 @@ def _in_flight(db: sqlite3.Connection, run: str, role: str | None) -> int:
     return sum(owner_alive(row["owner"]) for row in db.execute(query, {"run": run, "role": role}))
 
 
-def _used(db: sqlite3.Connection, run: str, role: str | None, started_at: str) -> Used:
-    query = f"SELECT coalesce(sum(usd), 0) AS usd, coalesce(sum(tokens), 0) AS tokens FROM spend WHERE {_MINE}"
+def _used(db: sqlite3.Connection, run: str, role: str | None) -> Used:
+    """With its helpers, but for the minutes, which are the role's own and were booked by a clock that nobody sets."""
+    query = f"""SELECT coalesce(sum(usd), 0) AS usd, coalesce(sum(tokens), 0) AS tokens,
+        coalesce(sum(seconds) FILTER (WHERE role = :role), 0) / 60 AS minutes FROM spend WHERE {_MINE}"""
     spent = db.execute(query, {"run": run, "role": role}).fetchone()
-    minutes = (datetime.now(UTC) - datetime.fromisoformat(started_at)).total_seconds() / 60 if started_at else 0.0
-    return Used(usd=spent["usd"], tokens=spent["tokens"], minutes=minutes, evaluations=_count(db, run, role))
+    return Used(**dict(spent), evaluations=_count(db, run, role))
 
 
 def _run_caps(db: sqlite3.Connection, run: str) -> RunCaps:

@@ -25,6 +25,8 @@ class Meter:
     """Of the attempt."""
     prices: Prices
     clocks: Clocks
+    began: float = field(default_factory=time.monotonic)
+    """When the role did, with its first attempt."""
     started: float = field(default_factory=time.monotonic)
     written: float = 0.0
     """Seconds already in the ledger."""
@@ -59,7 +61,7 @@ class Meter:
         """Why it may use no more, by the ledger: other servers book on the same budgets."""
         if self.ledger.role(self.row.id).stop:
             return Ended(ending="stopped", note="somebody asked for its end")
-        accounts = self.ledger.accounts(self.row)
+        accounts = self.ledger.accounts(self.row, (time.monotonic() - self.began) / 60)
         for account in accounts:
             if ended := account.overdrawn():
                 return ended

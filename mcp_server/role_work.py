@@ -48,6 +48,7 @@ class RoleWork:
         self._charter = parse((row.folder / "charter.md").read_text(encoding="utf-8"))
         self._process: RoleProcess | None = None
         self._why: Ended | None = None
+        self._began = time.monotonic()
         self._in_a_row = 0
         self._reminded = False
         self._committed = 0
@@ -82,7 +83,7 @@ class RoleWork:
         session = self._session(str(spec)) if decision.resume else ""
         number = self._ledger.add_attempt(self.row, str(spec), session)
         clocks = Clocks(self._charter.quiet_minutes * 60, self._charter.idle_minutes * 60, time.monotonic())
-        meter = self.meter = Meter(self._ledger, self.row, number, self._prices, clocks)
+        meter = self.meter = Meter(self._ledger, self.row, number, self._prices, clocks, self._began)
         before = self._ledger.credits(self.row.run, self.row.id)
         try:
             ended = await self._played(spec, session, prompt, meter)

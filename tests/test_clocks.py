@@ -19,8 +19,17 @@ OF_THE_DATE = {
     "date.today",
     "datetime.datetime.now",
 }
-STAMPS = {"mcp_server/ledger_store.py"}
-"""Write down when something happened; the time limits of a role and of a run count seconds of their own."""
+STAMPS = {
+    "mcp_server/ledger_store.py",
+    "mcp_server/role_work.py",
+    "mcp_server/agents/codex_attempt.py",
+    "mcp_server/agents/opencode_attempt.py",
+    "mcp_server/agents/open_model_endings.py",
+}
+"""Write down when something happened, or wait for the hour at which a vendor says that a quota ends.
+
+The time limits of a role and of a run count seconds of their own.
+"""
 
 
 def _calls(path: Path) -> Iterator[str]:

@@ -108,6 +108,8 @@ async def _play(played: Played, url: str, server: int) -> None:
         for vendor in SILENT:
             started["silent", vendor] = await lab.spawned(f"silent-{vendor}", _spec(SILENT, vendor), QUIET)
         await until(lambda: played.asked("silent-1") >= len(SILENT))
+        # What is looked for after an end is found before it.
+        assert all(lab.left(role["folder"]) for role in started.values())
         await lab.open_run("crashes", failed={_spec(CAPPED, vendor): 4 for vendor in CAPPED})
         for vendor in CAPPED:
             started["killed", vendor] = await lab.spawned(f"{DOOMED}-{vendor}", _spec(CAPPED, vendor))
