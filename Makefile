@@ -13,7 +13,7 @@ demo: .venv/.core
 	$(BIN)/kernel-lab evolve $(TASK) --evaluations $(EVALUATIONS) --minutes $(MINUTES)
 
 test: .venv/.dev .tools/.node
-	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 # The real clients alone; what cannot be had fails here instead of being skipped.
 test-clients: .venv/.dev .tools/.node

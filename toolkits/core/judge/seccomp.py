@@ -54,6 +54,8 @@ _NUMBERS = {
     "sendmmsg": (307, 269),
 }
 """On x86-64 and on aarch64."""
+_WITHOUT_EFFECT = ("sched_setaffinity",)
+"""For oneself said to have succeeded: some ask for it in good faith, and a refusal would end them."""
 _WITH_CONDITIONS = ("fork", "vfork", "clone", "clone3", "socket")
 _LATER = ("sendmsg", "sendmmsg")
 """Once the judge has been sent what it listens with."""
@@ -68,7 +70,7 @@ _FAMILIES = (38, 40)
 _NUMBER, _CALLING, _FIRST_ARGUMENT = 0, 4, 16
 """Where they lie in `seccomp_data`: number, calling convention, lower half of the first argument."""
 _ALLOW, _ERRNO, _NOTIFY, _KILL = 0x7FFF0000, 0x00050000, 0x7FC00000, 0x80000000
-_REFUSE, _UNKNOWN = _ERRNO | errno.EPERM, _ERRNO | errno.ENOSYS
+_IGNORE, _REFUSE, _UNKNOWN = _ERRNO, _ERRNO | errno.EPERM, _ERRNO | errno.ENOSYS
 _SET_FILTER, _PLAIN_SPEED, _LISTENER = 1, 4, 8
 """Plain speed: no mitigation of speculation beyond what unfiltered processes have, which would be timed."""
 _CONTINUES_SINCE = (5, 5)
@@ -122,13 +124,14 @@ def program(machine: str, on_process: int) -> bytes:
     """The filter's instructions, in the order of its questions; made ready before the first fork."""
     column, audit, _ = _ARCHITECTURES[machine]
     numbers = {name: both[column] for name, both in _NUMBERS.items()}
-    conditional = (*_WITH_CONDITIONS, *_LATER)
+    conditional = (*_WITH_CONDITIONS, *_WITHOUT_EFFECT, *_LATER)
     never = [number for name, number in numbers.items() if name not in conditional and number is not None]
     forks = [number for name in ("fork", "vfork") if (number := numbers[name]) is not None]
     parts = [
         *(_load(_CALLING), _skip_unless(_JEQ, audit, 1), _skip(1), _answer(_KILL)),
         *(_load(_NUMBER), *_when(_JGE, _X32, _answer(_UNKNOWN))),
         *(part for number in never for part in _when(_JEQ, number, _answer(_REFUSE))),
+        *(part for name in _WITHOUT_EFFECT for part in _when(_JEQ, numbers[name] or 0, *_for_oneself())),
         *(part for number in forks for part in _when(_JEQ, number, _answer(on_process))),
         *_when(_JEQ, numbers["clone3"] or 0, _answer(_UNKNOWN)),
         *_when(_JEQ, numbers["socket"] or 0, *_socket()),
@@ -144,6 +147,10 @@ def _later(machine: str) -> bytes:
     numbers = [_NUMBERS[name][_ARCHITECTURES[machine][0]] or 0 for name in _LATER]
     parts = [part for number in numbers for part in _when(_JEQ, number, _answer(_REFUSE))]
     return b"".join([_load(_NUMBER), *parts, _answer(_ALLOW)])
+
+
+def _for_oneself() -> list[bytes]:
+    return [_load(_FIRST_ARGUMENT), *_when(_JEQ, 0, _answer(_IGNORE)), _answer(_REFUSE)]
 
 
 def _socket() -> list[bytes]:
