@@ -5,27 +5,13 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Literal, Protocol, cast
 
+from mcp_server.schema.roles import Ending
 from mcp_server.workspace import worktree_of
 from toolkits.core.errors import NotInWorkspace
 from toolkits.core.schema import Record
 
 ENTRY_POINT_GROUP = "kernel_lab.agents"
 _FOLDER = Path(__file__).parent
-
-Ending = Literal[
-    "done",
-    "budget",
-    "time",
-    "stopped",
-    "refused",
-    "quota",
-    "auth",
-    "api_error",
-    "tools_missing",
-    "stalled",
-    "crashed",
-]
-"""How an attempt at a role ends. `refused`: the model declined; `tools_missing`: the lab was not there for it."""
 
 
 class RoleBrief(Record):

@@ -4,8 +4,7 @@ from typing import Literal
 
 from toolkits.core.schema import Interval, Record
 
-RoleState = Literal[
-    "running",
+Ending = Literal[
     "done",
     "budget",
     "time",
@@ -18,7 +17,9 @@ RoleState = Literal[
     "stalled",
     "crashed",
 ]
-"""`running` also between two attempts; the others are the ways in which a role ends, of which agent.py tells more."""
+"""How a role ends, and each attempt at it. `refused`: the model declined; `tools_missing`: the lab was not there."""
+RoleState = Literal["running", Ending]
+"""`running` also between two attempts."""
 
 
 class RoleAnswer(Record):

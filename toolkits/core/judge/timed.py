@@ -7,7 +7,16 @@ from functools import wraps
 from typing import Any, TypeVar
 
 from toolkits.core.judge import timing
-from toolkits.core.judge.clocks import BLOCKED_FLOOR_NS, Spent
+from toolkits.core.judge.calls import (
+    asking_ns,
+    blocked_share,
+    claimed_ns,
+    seen_ns,
+    usual_idle_ns,
+    wall_ns,
+    worked_before_ns,
+)
+from toolkits.core.judge.clocks import Spent
 from toolkits.core.judge.floor import Floor
 from toolkits.core.schema import Cold, Interval, Measurement, Status, Verdict, Workload
 
@@ -21,8 +30,8 @@ CLAIM_FLOOR_NS = 3_000
 CHARGE_FLOOR_NS, CHARGE_SHARE = 8_000, 0.03
 """More than the smaller of these unexplained in the usual call is added to all; less is doubt: processes differ so."""
 CLAIM_LIE_NS, CLAIM_LIE = 200_000, 0.2
-IDLE_SLACK_NS, IDLE_LIE_NS = 50_000, 200_000
-"""CPU time between two calls that is charged to the second one, and that a waiting process cannot have used."""
+IDLE_LIE_NS = 200_000
+"""CPU time between two calls that a waiting process cannot have used."""
 
 
 T = TypeVar("T")
@@ -112,10 +121,10 @@ class Timed:
 
         What a candidate leaves unexplained in its usual call is added to all of them.
         """
-        asking, idle = self._asking_ns(), _usual_idle_ns(self.baseline)
+        asking, idle = self._asking_ns(), usual_idle_ns(self.baseline)
         added = self.charge_ns() if spent is not self.baseline else 0.0
-        claims = [_claimed_ns(s) + added for s in spent]
-        seen = [_seen_ns(s, asking) + _worked_before_ns(s, idle) for s in spent]
+        claims = [claimed_ns(s) + added for s in spent]
+        seen = [seen_ns(s, asking) + worked_before_ns(s, idle) for s in spent]
         return [c if s - c <= _slack_ns(s) else s for c, s in zip(claims, seen, strict=True)]
 
     @_once
@@ -126,13 +135,13 @@ class Timed:
 
     def _free_ns(self) -> float:
         """What a call may leave unexplained and is not charged for."""
-        share = CHARGE_SHARE * statistics.median(map(_claimed_ns, self.candidate))
+        share = CHARGE_SHARE * statistics.median(map(claimed_ns, self.candidate))
         return max(CLAIM_FLOOR_NS, min(CHARGE_FLOOR_NS, share))
 
     @_once
     def claimed_ratios(self) -> list[float]:
         """As the workers' own clocks have it: what is not slower by these is not called slower for a charge."""
-        return [_claimed_ns(b) / _claimed_ns(c) for b, c in zip(self.baseline, self.candidate, strict=True)]
+        return [claimed_ns(b) / claimed_ns(c) for b, c in zip(self.baseline, self.candidate, strict=True)]
 
     def _run_times(self, spent: list[Spent]) -> list[float]:
         return self._times([replace(s, plan=None) for s in spent])
@@ -172,7 +181,7 @@ class Timed:
         self.candidate.append(candidate)
         self.baseline.append(baseline)
         if twin:
-            self.aa.append(_claimed_ns(baseline) / _claimed_ns(twin))
+            self.aa.append(claimed_ns(baseline) / claimed_ns(twin))
 
     @_once
     def speedup(self) -> Interval:
@@ -201,7 +210,7 @@ class Timed:
         On a busy machine single calls show such time; work that is done elsewhere shows it in every call. What a
         wake-up alone may take counts as none.
         """
-        return sorted(max(map(_blocked_share, s.requests)) for s in self.candidate)
+        return sorted(max(map(blocked_share, s.requests)) for s in self.candidate)
 
     def below_floor(self) -> bool:
         """Whether the candidate claims what no kernel can do; a floor that the baseline breaks too is a wrong one."""
@@ -215,7 +224,7 @@ class Timed:
         return self.floor.evidence(self._claim_us()) if self.floor else ""
 
     def _claim_us(self) -> float:
-        return statistics.median(map(_claimed_ns, self.candidate)) / 1e3
+        return statistics.median(map(claimed_ns, self.candidate)) / 1e3
 
     def _latency_us(self) -> float:
         return statistics.median(self._candidate_ns()) / 1e3
@@ -225,7 +234,7 @@ class Timed:
 
         On a busy machine going to sleep after an answer may itself take some ten microseconds, for both.
         """
-        return _usual_idle_ns(self.candidate) - _usual_idle_ns(self.baseline)
+        return usual_idle_ns(self.candidate) - usual_idle_ns(self.baseline)
 
     def clocks_disagree(self) -> bool:
         """Whether half of the calls show it: CPU time then proves nothing."""
@@ -239,8 +248,8 @@ class Timed:
             cause="clock_mismatch" if self.clocks_disagree() else "",
             latency_us=_median_us(self._candidate_ns()),
             baseline_us=_median_us(self._baseline_ns()),
-            wall_us=_median_us(_wall_ns(s, self._asking_ns()) for s in self.candidate),
-            baseline_wall_us=_median_us(_wall_ns(s, self._asking_ns()) for s in self.baseline),
+            wall_us=_median_us(wall_ns(s, self._asking_ns()) for s in self.candidate),
+            baseline_wall_us=_median_us(wall_ns(s, self._asking_ns()) for s in self.baseline),
             floor_us=float(f"{self.floor.us:.4g}") if self.floor else None,
             floor_share=float(f"{self.floor.us / self._latency_us():.3g}") if self.floor else None,
             speedup=self.speedup(),
@@ -259,7 +268,7 @@ class Timed:
         if not self.cold:
             return None
         asking = self._asking_ns()
-        times = [[_seen_ns(s, asking) for s in pair] for pair in self.cold]
+        times = [[seen_ns(s, asking) for s in pair] for pair in self.cold]
         ratios = [baseline / candidate for candidate, baseline in times]
         return Cold(
             latency_us=_median_us(candidate for candidate, _ in times),
@@ -270,43 +279,8 @@ class Timed:
         )
 
 
-def asking_ns(spent: list[Spent]) -> float:
-    """What a request costs beside the function: the judge's clock less the worker's, median."""
-    return statistics.median(s.outer_ns - s.cpu_ns for s in spent)
-
-
 def _slack_ns(seen_ns: float) -> float:
     return max(CLAIM_SLACK_NS, CLAIM_SLACK * seen_ns)
-
-
-def _usual_idle_ns(spent: list[Spent]) -> float:
-    return statistics.median(max(each.idle_ns for each in s.requests) for s in spent)
-
-
-def _worked_before_ns(spent: Spent, usual_ns: float) -> float:
-    """CPU time before a call that going to sleep does not explain; between plan and run it is counted anyway."""
-    excess = spent.requests[0].idle_ns - usual_ns
-    return excess if excess > IDLE_SLACK_NS else 0.0
-
-
-def _claimed_ns(spent: Spent) -> float:
-    """What the worker's own clock says of plan and run."""
-    return float(sum(each.cpu_ns for each in spent.requests))
-
-
-def _seen_ns(spent: Spent, asking_ns: float) -> float:
-    """What the judge's clock says of plan and run, and of the time between the two."""
-    seen = sum(max(each.outer_ns - asking_ns, 1.0) for each in spent.requests)
-    return seen + (spent.idle_ns if spent.plan else 0)
-
-
-def _wall_ns(spent: Spent, asking_ns: float) -> float:
-    return sum(each.wall_ns - asking_ns for each in spent.requests)
-
-
-def _blocked_share(spent: Spent) -> float:
-    waited = spent.wall_ns - spent.outer_ns - spent.queued_ns
-    return waited / spent.wall_ns if waited > BLOCKED_FLOOR_NS else 0.0
 
 
 def _median_us(nanoseconds: Iterable[float]) -> float:
